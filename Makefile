@@ -6,7 +6,7 @@
 
 BUILD ?= build
 V     ?= 0
-# Test sources' own rules (tests/run) and the recipes below must not depend on the user's locale.
+# Sorting and messages in the recipes and tests must not depend on the user's locale.
 export LC_ALL := C
 
 .DEFAULT_GOAL := all
@@ -17,7 +17,7 @@ MAKEFLAGS += --no-builtin-rules
 goals := $(or $(MAKECMDGOALS),all)
 # What the goals need beyond the compiler: known before anything is configured.
 groups := build $(if $(filter check unit stress stress-quick demo models,$(goals)),test) \
-                $(if $(filter bench demo,$(goals)),bench)
+                $(if $(filter bench,$(goals)),bench)
 
 ifneq ($(filter-out help clean distclean,$(goals)),)
 include config.mk
@@ -78,10 +78,10 @@ models: tools-test  ## check the protocols with spin
 	$(Q)tests/run --build $(BUILD) --only model
 
 bench: all tools-bench bench-programs  ## benchmarks, native against preloaded
-	$(Q)BUILD=$(BUILD) bench/run
+	$(Q)bench/run $(LIB) $(BUILD)
 
-demo: all tools-test tools-bench  ## a threaded server, native and preloaded, side by side
-	$(Q)BUILD=$(BUILD) tools/demo
+demo: all tools-test  ## a threaded server, native and preloaded, side by side
+	$(Q)tools/demo/run $(LIB) $(BUILD)
 
 clean:  ## remove everything built
 	$(Q)rm -rf $(BUILD)
