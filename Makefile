@@ -148,7 +148,7 @@ $(BUILD)/librooms.a: $(room_objs)
 
 $(BUILD)/tests/unit/%: tests/unit/%.cc $(BUILD)/librooms.a config.mk Makefile | tools-test
 	@mkdir -p $(@D)
-	$(call say,TEST,$<)$(CXX) $(CPPFLAGS) $(APPFLAGS) -fno-strict-aliasing $(USER_CXXFLAGS) -MMD -MP -MF $@.d -o $@ $< \
+	$(call say,TEST,$<)$(CXX) $(CPPFLAGS) -Itests/lib $(APPFLAGS) -fno-strict-aliasing $(USER_CXXFLAGS) -MMD -MP -MF $@.d -o $@ $< \
 	  $(BUILD)/librooms.a $(LIBFFI) -lcmocka -l:ld-linux-x86-64.so.2
 
 # One program per file; the same binary runs natively and preloaded, so it links nothing of ours.
