@@ -1,0 +1,81 @@
+// asm/x86_64/preempt.S -- landing of an asynchronous preemption.
+//
+//   Entered by core/preempt.cc rewriting a signal context: the handler stores the interrupted PC at
+//   old_rsp - 136 and sets rsp there, which steps over the 128 bytes of red zone that SysV C code may
+//   use below its stack pointer. So on entry (%rsp) = resume PC and CFA = rsp + 136.
+//
+//   Kept: every integer register, the flags, and through XSAVE with the enabled feature mask all of
+//   x87, MXCSR, SSE, AVX, AVX-512, … in a block off the user's stack (a thread with the smallest stack
+//   has no room for it). rbx carries the block, rbp the frame, across the calls; both are callee-saved.
+//
+//   gmpt_preempt_begin()      marks this M "in the runtime", returns the block. General registers only.
+//   gmpt_preempt_park()       gives the P to others; returns on some M, outside the runtime.
+//   gmpt_preempt_end(block)   gives the block back, lock-free, touching no M state.
+#include "asm.h"
+
+  .text
+  .p2align 4
+  .globl gmpt_preempt_landing
+  .hidden gmpt_preempt_landing
+  .type gmpt_preempt_landing, @function
+gmpt_preempt_landing:
+  .cfi_startproc
+  .cfi_signal_frame
+  .cfi_def_cfa %rsp, 136
+  .cfi_offset %rip, -136
+  pushfq
+  .cfi_adjust_cfa_offset 8
+  cld
+  PUSH(%rax)
+  PUSH(%rcx)
+  PUSH(%rdx)
+  PUSH(%rbx)
+  PUSH(%rbp)
+  PUSH(%rsi)
+  PUSH(%rdi)
+  PUSH(%r8)
+  PUSH(%r9)
+  PUSH(%r10)
+  PUSH(%r11)
+  PUSH(%r12)
+  PUSH(%r13)
+  PUSH(%r14)
+  PUSH(%r15)
+  movq %rsp, %rbp
+  .cfi_def_cfa_register %rbp
+  andq $-16, %rsp
+  call gmpt_preempt_begin
+  movq %rax, %rbx
+  movl GMPT_XSAVE_LO(%rbx), %eax
+  movl GMPT_XSAVE_LO+4(%rbx), %edx
+  xsave64 64(%rbx)
+  call gmpt_preempt_park
+  movl GMPT_XSAVE_LO(%rbx), %eax
+  movl GMPT_XSAVE_LO+4(%rbx), %edx
+  xrstor64 64(%rbx)
+  movq %rbx, %rdi
+  call gmpt_preempt_end
+  movq %rbp, %rsp
+  .cfi_def_cfa_register %rsp
+  POP(%r15)
+  POP(%r14)
+  POP(%r13)
+  POP(%r12)
+  POP(%r11)
+  POP(%r10)
+  POP(%r9)
+  POP(%r8)
+  POP(%rdi)
+  POP(%rsi)
+  POP(%rbp)
+  POP(%rbx)
+  POP(%rdx)
+  POP(%rcx)
+  POP(%rax)
+  popfq
+  .cfi_adjust_cfa_offset -8
+  ret $128
+  .cfi_endproc
+  .size gmpt_preempt_landing, . - gmpt_preempt_landing
+
+  .section .note.GNU-stack,"",@progbits

@@ -1,0 +1,332 @@
+// core/find.cc -- where the next G comes from: the order of places, stealing, and the retire side of the
+// wake protocol.
+//
+// Invariants
+//   The order is Go's: due timers · every 61st slice one G of the global queue · own runnext and ring ·
+//   a batch of the global queue · a look at the netpoller · four rounds of stealing · give the P back ·
+//   (spinners) look at every queue once more · block in the netpoller · sleep.
+//
+// Memory orders
+//   [dekker] see sched.h. Every spinner re-scans after its decrement, not only the last one: wake_p makes
+//            transient increments that are undone without a re-scan.
+//   [need]   need_spinning set; fence; n_idle_p read (idle.cc: wake_p)  |  P idle; fence; need_spinning read.
+//
+// Rejected
+//   A re-scan by Ms that did not spin: it burns CPU for nothing (Go removed it); need_spinning closes the
+//   window it was for.
+#include "core/find_order.h"
+#include "core/sched.h"
+#include "core/signal.h"
+#include "os/clock.h"
+
+namespace gmpt::core {
+
+void globq_push(G* g) {
+  os::Guard l(sched.lock);
+  sched.globq.push(g);
+  sched.globq_size.store_relaxed(sched.globq.n);
+}
+
+void globq_push_front(G* g) {
+  os::Guard l(sched.lock);
+  g->link = sched.globq.head;
+  sched.globq.head = g;
+  if (!sched.globq.tail) sched.globq.tail = g;
+  sched.globq.n++;
+  sched.globq_size.store_relaxed(sched.globq.n);
+}
+
+namespace {
+
+G* globq_pop_locked() {
+  if (sched.globq.empty()) return nullptr;
+  G* g = sched.globq.pop();
+  sched.globq_size.store_relaxed(sched.globq.n);
+  return g;
+}
+
+// One to run, and up to half a ring's worth of others into p's ring.
+G* globq_batch_locked(P* p) {
+  u32 size = sched.globq.n;
+  if (!size) return nullptr;
+  u32 n = min_of(min_of(RunQueue::kCap / 2, size), size / sched.n_procs + 1);
+  G* g = globq_pop_locked();
+  while (--n && p->runq.push(sched.globq.head)) sched.globq.pop();
+  sched.globq_size.store_relaxed(sched.globq.n);
+  return g;
+}
+
+}  // namespace
+
+// Owner only. With next, g runs next and the G it displaces goes to the ring's tail.
+void runq_put(P* p, G* g, bool next) {
+  if (next) {
+    G* old = p->runq.next.exchange_acq_rel(g);
+    if (!old) return;
+    g = old;
+  }
+  for (;;) {
+    if (p->runq.push(g)) return;
+    GList batch;
+    if (!p->runq.pop_half(&batch)) continue;
+    batch.push(g);
+    os::Guard l(sched.lock);
+    while (!batch.empty()) sched.globq.push(batch.pop());
+    sched.globq_size.store_relaxed(sched.globq.n);
+    return;
+  }
+}
+
+// Puts a list of Gs where they will be run. With a P: some go to the global queue, one M started for each
+// idle P (they are known to have work, so they need not spin), the rest to p's ring.
+void inject(GList* l, P* p) {
+  if (l->empty()) return;
+  u32 idle = sched.n_idle_p.load_relaxed();
+  {
+    os::Guard g(sched.lock);
+    u32 n = p ? min_of(idle, l->n) : l->n;
+    for (u32 i = 0; i < n; i++) sched.globq.push(l->pop());
+    sched.globq_size.store_relaxed(sched.globq.n);
+    if (n < idle) idle = n;
+  }
+  for (; idle; idle--) {
+    sched.lock.lock();
+    P* ip = p_idle_get_locked();
+    sched.lock.unlock();
+    if (!ip) break;
+    start_m(ip, false);
+  }
+  if (p && !l->empty()) {
+    p->runq.push_list(l);
+    while (!l->empty()) globq_push(l->pop());
+    wake_p();
+  }
+}
+
+namespace {
+
+u32 next_rand(M* m) {  // xorshift32, per M
+  u32 x = m->rand;
+  x ^= x << 13;
+  x ^= x >> 17;
+  x ^= x << 5;
+  return m->rand = x;
+}
+
+// Readies what timers of p expired. True if anything did.
+bool run_timers(P* p, P* mine, u64 now) {
+  G *head = nullptr, *tail = nullptr;
+  u32 n = p->timers.run(now, &head, &tail);
+  if (!n) return false;
+  mine->stats.timers_fired += n;
+  for (G* g = head; g;) {
+    G* after = g->link;
+    g->state.store_release(GState::kRunnable);
+    runq_put(mine, g, false);
+    g = after;
+  }
+  if (n > 1) wake_p();
+  return true;
+}
+
+G* steal_work(M* m, P* p, bool* inherit) {
+  for (u32 round = 0; round < 4; round++) {
+    bool last = round == 3;
+    StealOrder order(sched.n_procs, next_rand(m));
+    for (u32 i; order.step(&i);) {
+      P* v = sched.ps[i];
+      if (v == p) continue;
+      if (last && v->timers.next.load_acquire() != kNever) {
+        u64 now = os::now_ns();
+        if (v->timers.next.load_acquire() <= now && run_timers(v, p, now))
+          if (G* g = p->runq.pop()) return g;
+      }
+      if (G* g = v->runq.steal_into(&p->runq)) {
+        p->stats.steals++;
+        return g;
+      }
+      if (last && v->runq.next.load_acquire()) {
+        // Its owner is probably about to run it: a producer and its consumer should stay together. In a
+        // G's turn of a few microseconds that is over.
+        os::Ts t = os::to_ts(3 * kUs);
+        os::sys(__NR_nanosleep, &t, 0);
+        if (G* g = v->runq.take_next()) {
+          p->stats.steals++;
+          return g;
+        }
+      }
+    }
+  }
+  *inherit = false;
+  return nullptr;
+}
+
+bool any_queue_has_work() {
+  for (u32 i = 0; i < sched.n_procs; i++)
+    if (!sched.ps[i]->runq.empty()) return true;
+  return false;
+}
+
+u64 earliest_timer() {
+  u64 t = kNever;
+  for (u32 i = 0; i < sched.n_procs; i++) t = min_of(t, sched.ps[i]->timers.next.load_acquire());
+  return t;
+}
+
+void become_spinning(M* m) {
+  m->spinning = true;
+  sched.n_spinning.fetch_add_acq_rel(1);
+}
+
+// Gives p back, unless the global queue or need_spinning says that there is work after all: a G is
+// returned, or m keeps p and spins. need_spinning is looked at after the P went idle, across a fence:
+// its setter looks at n_idle_p again after setting it (idle.cc), so one of the two sees the other.
+G* rest_p(M* m, P* p) {
+  os::Guard l(sched.lock);
+  if (G* g = globq_batch_locked(p)) return g;
+  unwire(m);
+  p_idle_put_locked(p);
+  if (m->spinning) return nullptr;
+  fence();  // [need]
+  if (!sched.need_spinning.load_relaxed()) return nullptr;
+  sched.need_spinning.store_relaxed(0);
+  wire(m, p_idle_get_locked());
+  become_spinning(m);
+  return nullptr;
+}
+
+// A look at the netpoller without waiting. Only one M at a time, and not while one is blocked in it.
+G* poll_now(M* m) {
+  static Atomic<u32> polling;
+  if (!netpoll_started() || !netpoll_has_waiters() || sched.last_poll.load_acquire() == 0) return nullptr;
+  if (polling.exchange_acq_rel(1)) return nullptr;
+  GList l;
+  netpoll(0, &l);
+  u64 was = sched.last_poll.load_relaxed();
+  if (was) sched.last_poll.cas_acq_rel(was, os::now_ns());
+  polling.store_release(0);
+  m->p->stats.polls++;
+  if (l.empty()) return nullptr;
+  G* g = l.pop();
+  inject(&l, m->p);
+  return g;
+}
+
+}  // namespace
+
+G* find_runnable(M* m, bool* inherit) {
+top:
+  P* p = m->p;
+  *inherit = false;
+  if (GMPT_UNLIKELY(signals_waiting())) dispatch_signals();
+  u64 poll_until = p->timers.next.load_acquire();
+  if (poll_until != kNever) {
+    u64 now = os::now_ns();
+    if (poll_until <= now) run_timers(p, p, now);
+    poll_until = p->timers.next.load_acquire();
+  }
+  u32 tick = p->sched_tick.load_relaxed();
+  if (GMPT_UNLIKELY((tick % 61 == 0 || p->urgent.load_relaxed()) && sched.globq_size.load_relaxed())) {
+    p->urgent.store_relaxed(0);
+    os::Guard l(sched.lock);
+    if (G* g = globq_pop_locked()) return g;
+  }
+  if (G* g = p->runq.take_next()) {
+    *inherit = true;
+    return g;
+  }
+  if (G* g = p->runq.pop()) return g;
+  if (sched.globq_size.load_relaxed()) {
+    os::Guard l(sched.lock);
+    if (G* g = globq_batch_locked(p)) return g;
+  }
+  if (G* g = poll_now(m)) return g;
+
+  if (m->spinning || 2 * static_cast<u32>(sched.n_spinning.load_relaxed()) < sched.n_procs - sched.n_idle_p.load_relaxed()) {
+    if (!m->spinning) become_spinning(m);
+    if (sched.n_procs > 1) {
+      if (G* g = steal_work(m, p, inherit)) return g;
+      if (!p->runq.empty()) goto top;  // a thief's round ran timers
+    }
+  }
+
+  if (G* g = rest_p(m, p)) return g;
+  if (m->p) goto top;
+
+  bool was_spinning = m->spinning;
+  if (was_spinning) {
+    m->spinning = false;
+    i32 n = sched.n_spinning.fetch_sub_acq_rel(1);
+    GMPT_CHECK(n > 0, "negative count of spinning Ms");
+    fence();  // [dekker] retire: the decrement, then every source again
+    if (sched.globq_size.load_acquire() || any_queue_has_work()) {
+      sched.lock.lock();
+      P* got = p_idle_get_spinning_locked();
+      sched.lock.unlock();
+      if (got) {
+        wire(m, got);
+        become_spinning(m);
+        goto top;
+      }
+    }
+  }
+  fence();  // a timer added after our look at the heap: its adder sees last_poll, or we see the timer
+  poll_until = earliest_timer();
+
+  if (netpoll_started() && (netpoll_has_waiters() || poll_until != kNever)) {
+    u64 old = sched.last_poll.exchange_acq_rel(0);
+    if (old != 0) {
+      sched.poll_until.store_release(poll_until);
+      fence();
+      // Re-read after publishing poll_until: an adder who saw the former value did not break the poll.
+      u64 again = earliest_timer();
+      if (again < poll_until) {
+        poll_until = again;
+        sched.poll_until.store_release(again);
+      }
+      i64 delay = -1;
+      if (poll_until != kNever) {
+        u64 now = os::now_ns();
+        delay = poll_until > now ? static_cast<i64>(poll_until - now) : 0;
+      }
+      if (signals_waiting()) delay = 0;
+      GList l;
+      netpoll(delay, &l);
+      m->cur_fs = 0;
+      sched.poll_until.store_release(0);
+      sched.last_poll.store_release(os::now_ns());
+      sched.lock.lock();
+      P* got = p_idle_get_locked();
+      sched.lock.unlock();
+      if (!got) {
+        inject(&l, nullptr);
+        stop_m();
+        goto top;
+      }
+      wire(m, got);
+      got->stats.polls++;
+      if (!l.empty()) {
+        G* g = l.pop();
+        inject(&l, got);
+        return g;
+      }
+      if (was_spinning) become_spinning(m);
+      goto top;
+    }
+    u64 until = sched.poll_until.load_acquire();
+    if (poll_until != kNever && (until == 0 || poll_until < until)) netpoll_break();
+  }
+  if (signals_waiting()) {
+    sched.lock.lock();
+    P* got = p_idle_get_locked();
+    sched.lock.unlock();
+    if (got) {
+      wire(m, got);
+      goto top;
+    }
+  }
+  stop_m();
+  goto top;
+}
+
+}  // namespace gmpt::core

@@ -1,0 +1,154 @@
+// core/idle.cc -- Ms and Ps at rest, and waking just enough of them.
+//
+// Invariants
+//   I1  At most one wake-up is under way: wake_p raises n_spinning from 0 to 1 before it wakes anybody.
+//   I2  A P on the idle list has an empty run queue.
+//   I3  n_idle_p == n_procs means that nothing runs; then sysmon sleeps too.
+//
+// Memory orders
+//   [dekker] submit side: the caller has pushed to a queue; fence() below; then n_spinning, n_idle_p.
+//   [need]   the pair of find.cc's rest_p: need_spinning set, fence, n_idle_p read again. Go does this under
+//            the scheduler's lock; here a busy process never takes that lock to wake nobody.
+#include "core/m_start.h"
+#include "core/sched.h"
+#include "os/clock.h"
+
+namespace gmpt::core {
+
+void p_idle_put_locked(P* p) {
+  GMPT_DCHECK(p->runq.empty(), "idle P with work");
+  p->word.store_release(0);
+  p->idle = true;
+  p->link = sched.idle_ps;
+  sched.idle_ps = p;
+  sched.n_idle_p.store_release(sched.n_idle_p.load_relaxed() + 1);
+}
+
+P* p_idle_get_locked() {
+  P* p = sched.idle_ps;
+  if (!p) return nullptr;
+  sched.idle_ps = p->link;
+  p->idle = false;
+  sched.n_idle_p.store_release(sched.n_idle_p.load_relaxed() - 1);
+  if (sched.sysmon_waits.load_acquire()) wake_sysmon();
+  return p;
+}
+
+// For an M that saw work and needs a P for it: if there is none, the next M about to rest must look again.
+P* p_idle_get_spinning_locked() {
+  P* p = p_idle_get_locked();
+  if (!p) sched.need_spinning.store_relaxed(1);
+  return p;
+}
+
+void wire(M* m, P* p) {
+  m->p = p;
+  p->word.store_release(reinterpret_cast<u64>(m));
+}
+
+P* unwire(M* m) {
+  P* p = m->p;
+  m->p = nullptr;
+  return p;
+}
+
+void wake_sysmon() {
+  if (sched.sysmon_waits.exchange_acq_rel(0)) sched.sysmon_note.wake();
+}
+
+void wake_p() {
+  fence();  // [dekker] submit
+  while (sched.n_idle_p.load_relaxed() == 0) {
+    if (sched.n_spinning.load_relaxed() != 0) return;  // it will look again when it stops spinning
+    // An M may be between "found nothing" and "gave its P back". Tell it, then look once more.
+    if (sched.need_spinning.load_relaxed()) return;
+    sched.need_spinning.store_relaxed(1);
+    fence();  // [need]
+    if (sched.n_idle_p.load_relaxed() == 0) return;
+  }
+  i32 zero = 0;
+  if (sched.n_spinning.load_relaxed() != 0 || !sched.n_spinning.cas_acq_rel(zero, 1)) return;
+  sched.lock.lock();
+  P* p = p_idle_get_spinning_locked();
+  sched.lock.unlock();
+  if (!p) {
+    sched.n_spinning.fetch_sub_acq_rel(1);
+    return;
+  }
+  start_m(p, true);
+}
+
+void start_m(P* p, bool spinning) {
+  sched.lock.lock();
+  M* m = sched.idle_ms;
+  if (m) {
+    sched.idle_ms = m->idle_link;
+    sched.n_idle_m--;
+  }
+  sched.lock.unlock();
+  sched.stats.wakes++;
+  if (m) {
+    m->spinning = spinning;
+    m->next_p = p;
+    m->park.wake();
+    return;
+  }
+  if (new_m(p, spinning)) return;
+  // No more kernel threads: keep running with what is there. The P rests; work in its ring is moved to
+  // where the running Ms look.
+  GList l;
+  while (G* g = p->runq.take_next()) l.push(g);
+  while (G* g = p->runq.pop()) l.push(g);
+  sched.lock.lock();
+  while (!l.empty()) sched.globq.push(l.pop());
+  sched.globq_size.store_relaxed(sched.globq.n);
+  p_idle_put_locked(p);
+  sched.lock.unlock();
+  if (spinning) sched.n_spinning.fetch_sub_acq_rel(1);
+}
+
+void stop_m() {
+  M* m = mm();
+  GMPT_CHECK(!m->spinning, "an M goes to sleep while it spins");
+  sched.lock.lock();
+  m->idle_link = sched.idle_ms;
+  sched.idle_ms = m;
+  sched.n_idle_m++;
+  sched.lock.unlock();
+  m->park.sleep();
+  m->park.clear();
+  m->cur_fs = 0;
+  P* p = m->next_p;
+  m->next_p = nullptr;
+  wire(m, p);
+}
+
+// Gives away a P whose M is blocked. An M is started in every case in which find_runnable would find
+// something to do.
+void hand_off_p(P* p) {
+  if (!p->runq.empty() || sched.globq_size.load_acquire()) return start_m(p, false);
+  fence();
+  i32 zero = 0;
+  if (sched.n_spinning.load_relaxed() + static_cast<i32>(sched.n_idle_p.load_relaxed()) == 0 && sched.n_spinning.cas_acq_rel(zero, 1))
+    return start_m(p, true);
+  sched.lock.lock();
+  if (sched.globq.n || !p->runq.empty()) {
+    sched.lock.unlock();
+    return start_m(p, false);
+  }
+  // The last running P: somebody must be left to poll.
+  if (sched.n_idle_p.load_relaxed() == sched.n_procs - 1 && sched.last_poll.load_acquire() != 0) {
+    sched.lock.unlock();
+    return start_m(p, false);
+  }
+  u64 when = p->timers.next.load_acquire();
+  p_idle_put_locked(p);
+  sched.lock.unlock();
+  if (when != kNever) {
+    u64 until = sched.poll_until.load_acquire();
+    if (sched.last_poll.load_acquire() == 0 ? (until == 0 || when < until) : false) netpoll_break();
+    else if (sched.last_poll.load_acquire() != 0) wake_p();
+  }
+}
+
+}  // namespace gmpt::core

@@ -1,0 +1,326 @@
+// core/netpoll.cc -- the epoll side.
+//
+// Rejected
+//   One registration per wait (oneshot): an epoll_ctl for each request. O_NONBLOCK on the program's files:
+//   visible to every process that shares them.
+#include "core/netpoll.h"
+
+#include <linux/eventpoll.h>
+
+#include "core/park.h"
+
+namespace gmpt::core {
+
+bool fds_shared;
+
+namespace {
+
+constexpr u32 kMaxFds = 1 << 20;
+constexpr u32 kBatch = 128;
+constexpr u64 kBreakTag = ~u64{0};
+constexpr u32 kEpIn = 1, kEpPri = 2, kEpOut = 4, kEpErr = 8, kEpHup = 16, kEpRdhup = 0x2000, kEpEt = 1u << 31;
+constexpr u32 kReadyBit[2] = {kReadyIn, kReadyOut};
+
+struct Event { u32 events; u64 data; } __attribute__((packed));
+
+PollDesc* table;
+i32 epfd = -1, breakfd = -1;
+Atomic<u32> started;
+Atomic<u32> n_waiters;
+Atomic<u32> breaking;
+bool no_pwait2;
+os::Lock start_lock;
+
+bool start() {
+  if (started.load_acquire()) return true;
+  os::Guard l(start_lock);
+  if (started.load_relaxed()) return true;
+  i64 e = os::sys(__NR_epoll_create1, 02000000);
+  i64 b = os::sys(__NR_eventfd2, 0, 02004000);
+  if (e < 0 || b < 0) return false;
+  // High numbers: programs expect the lowest ones for themselves, and some close or count them.
+  i64 e2 = os::sys(__NR_fcntl, e, 1030 /* F_DUPFD_CLOEXEC */, 1000), b2 = os::sys(__NR_fcntl, b, 1030, 1000);
+  if (e2 >= 0) os::sys(__NR_close, e), e = e2;
+  if (b2 >= 0) os::sys(__NR_close, b), b = b2;
+  epfd = static_cast<i32>(e);
+  breakfd = static_cast<i32>(b);
+  Event ev{kEpIn, kBreakTag};
+  os::sys(__NR_epoll_ctl, epfd, 1, breakfd, &ev);
+  sched.last_poll.store_release(1);
+  started.store_release(1);
+  return true;
+}
+
+// pd locked. 0, or -errno of the refusal.
+i64 ensure_registered(PollDesc* pd, int fd) {
+  u32 f = pd->flags.load_relaxed();
+  if ((f & kReg) && (f & kSeen) && !(f & kEpollFd)) return 0;
+  if (f & kNoPoll && f & kSeen) return -os::kEPERM;
+  if (!start()) return -os::kEPERM;
+  Event ev{kEpIn | kEpOut | kEpPri | kEpRdhup | kEpEt, static_cast<u32>(fd) | u64{pd->gen} << 32};
+  i64 r = os::sys(__NR_epoll_ctl, epfd, f & kReg ? 3 /* MOD */ : 1 /* ADD */, fd, &ev);
+  if (r == -os::kEEXIST) r = os::sys(__NR_epoll_ctl, epfd, 3, fd, &ev);
+  else if (r == -os::kENOENT) r = os::sys(__NR_epoll_ctl, epfd, 1, fd, &ev);
+  if (r == 0) pd->flags.fetch_or_acq_rel(kReg);
+  else if (r == -os::kEPERM) pd->flags.fetch_or_acq_rel(kNoPoll);
+  return r;
+}
+
+void link(PollDesc* pd, PollNode* n) {
+  u32 d = n->dir;
+  n->pd = pd;
+  n->next = nullptr;
+  n->prev = pd->tail[d];
+  if (n->prev) n->prev->next = n;
+  else pd->head[d].store_relaxed(n);
+  pd->tail[d] = n;
+  n->linked = true;
+  n_waiters.fetch_add_relaxed(1);
+}
+
+void unlink(PollDesc* pd, PollNode* n) {
+  u32 d = n->dir;
+  if (n->prev) n->prev->next = n->next;
+  else pd->head[d].store_relaxed(n->next);
+  if (n->next) n->next->prev = n->prev;
+  else pd->tail[d] = n->prev;
+  n->linked = false;
+  n_waiters.fetch_sub_acq_rel(1);
+}
+
+// pd locked: all watchers and one consumer.
+void claim_waiters(PollDesc* pd, u32 d, bool watchers, GList* l) {
+  bool consumer = false;
+  for (PollNode* n = pd->head[d].load_relaxed(); n;) {
+    PollNode* after = n->next;
+    if (n->watcher ? watchers : !consumer) {
+      bool is_watcher = n->watcher;
+      Waiter* w = n->w;
+      u32 seq = n->seq;
+      unlink(pd, n);
+      if (wake_claimed(w, w->claim(seq, Reason::kWoken), l) && !is_watcher) consumer = true;
+    }
+    n = after;
+  }
+}
+
+void on_event(const Event& e, GList* l) {
+  u32 fd = static_cast<u32>(e.data);
+  PollDesc* pd = &table[fd];
+  os::Guard g(pd->lock);
+  if (pd->gen != static_cast<u32>(e.data >> 32)) return;  // fetched before a close; its successor is another file
+  bool end = e.events & (kEpErr | kEpHup);
+  bool in = end || (e.events & (kEpIn | kEpPri | kEpRdhup)), out = end || (e.events & kEpOut);
+  u32 set = (in ? u32{kReadyIn} : 0) | (out ? u32{kReadyOut} : 0) | (end || (e.events & kEpRdhup) ? u32{kHup} : 0);
+  pd->flags.fetch_or_acq_rel(set);
+  if (in) claim_waiters(pd, kIn, true, l);
+  if (out) claim_waiters(pd, kOut, true, l);
+}
+
+}  // namespace
+
+bool netpoll_started() { return started.load_acquire(); }
+bool netpoll_has_waiters() { return n_waiters.load_relaxed() != 0; }
+
+// Gs returned are kRunnable but on no queue yet.
+void netpoll(i64 delay, GList* out) {
+  Event ev[kBatch];
+  i64 n;
+  for (;;) {
+    if (delay <= 0 || no_pwait2) {
+      i64 ms = delay < 0 ? -1 : delay == 0 ? 0 : min_of((delay + 999999) / 1000000, i64{1000000000});
+      n = os::sys(__NR_epoll_pwait, epfd, ev, kBatch, ms, 0, 8);
+    } else {
+      os::Ts t = os::to_ts(static_cast<u64>(delay));
+      n = os::sys(441 /* epoll_pwait2 */, epfd, ev, kBatch, &t, 0, 8);
+      if (n == -os::kENOSYS) {
+        no_pwait2 = true;
+        continue;
+      }
+    }
+    break;  // EINTR: the caller looks at signals and comes back
+  }
+  GList l;
+  for (i64 i = 0; i < n; i++) {
+    if (ev[i].data == kBreakTag) {
+      if (delay != 0) {
+        u64 junk;
+        os::sys(__NR_read, breakfd, &junk, 8);
+        breaking.store_release(0);
+      }
+      continue;
+    }
+    on_event(ev[i], &l);
+    sched.stats.poll_events++;
+  }
+  while (!l.empty()) {
+    G* g = l.pop();
+    g->state.store_release(GState::kRunnable);
+    out->push(g);
+  }
+}
+
+void netpoll_break() {
+  if (!started.load_acquire() || breaking.exchange_acq_rel(1)) return;
+  u64 one = 1;
+  os::sys(__NR_write, breakfd, &one, 8);
+}
+
+PollDesc* fd_desc(int fd) {
+  if (GMPT_UNLIKELY(static_cast<u32>(fd) >= kMaxFds)) return nullptr;
+  if (GMPT_UNLIKELY(!table)) {
+    os::Guard l(start_lock);
+    if (!table) table = static_cast<PollDesc*>(os::map(size_t{kMaxFds} * sizeof(PollDesc), true));
+  }
+  return table ? &table[fd] : nullptr;
+}
+
+void fd_opened(int fd, u32 flags) {
+  PollDesc* pd = fd_desc(fd);
+  if (!pd) return;
+  os::Guard l(pd->lock);
+  pd->gen++;
+  pd->flags.store_release(kSeen | flags);
+}
+
+void fd_forget(int fd) {
+  PollDesc* pd = table ? fd_desc(fd) : nullptr;
+  if (!pd || !pd->flags.load_relaxed()) return;
+  os::Guard l(pd->lock);
+  pd->gen++;
+  pd->flags.store_release(0);
+}
+
+void fd_closing(int fd) {
+  PollDesc* pd = table ? fd_desc(fd) : nullptr;
+  if (!pd || (!pd->flags.load_relaxed() && !pd->head[0].load_relaxed() && !pd->head[1].load_relaxed())) return;
+  os::Guard l(pd->lock);
+  u32 f = pd->flags.load_relaxed();
+  bool waiting = false;
+  for (u32 d = 0; d < 2; d++)
+    for (PollNode* n = pd->head[d].load_relaxed(); n; n = n->next) waiting |= !n->watcher;
+  if (waiting) {
+    // As on Linux, a blocked call keeps the open file alive: its waiters go on with a private number.
+    i64 to = os::sys(__NR_fcntl, fd, 1030, 1000);
+    PollDesc* np = to >= 0 ? fd_desc(static_cast<i32>(to)) : nullptr;
+    if (np) {
+      os::Guard l2(np->lock);  // a fresh number: nobody else has it, so the order of the two is free
+      np->gen++;
+      np->flags.store_release(kSeen | kShared | (f & (kSocket | kStream | kTypeKnown)));
+      np->moved_users = 0;
+      for (u32 d = 0; d < 2; d++)
+        for (PollNode* n = pd->head[d].load_relaxed(); n;) {
+          PollNode* after = n->next;
+          if (!n->watcher) {
+            unlink(pd, n);
+            n->fd = static_cast<i32>(to);
+            link(np, n);
+            np->moved_users++;
+          }
+          n = after;
+        }
+      ensure_registered(np, static_cast<i32>(to));
+    }
+  }
+  // The kernel drops the registration with the last reference to the file; only if there may be others is
+  // it taken back by hand, else their traffic would wake us.
+  if ((f & kReg) && (waiting || (f & kShared) || fds_shared)) os::sys(__NR_epoll_ctl, epfd, 2, fd, 0);
+  pd->gen++;
+  pd->flags.store_release(0);
+}
+
+void fd_release(PollNode* n) {
+  PollDesc* pd = n->pd;
+  bool last;
+  {
+    os::Guard l(pd->lock);
+    last = --pd->moved_users == 0;
+    if (last) {
+      pd->gen++;
+      pd->flags.store_release(0);
+    }
+  }
+  if (last) os::sys(__NR_close, n->fd);
+}
+
+Reason fd_wait(Rt& rt, PollDesc* pd, PollNode* n, int fd, Dir dir, u64 deadline, Why why, bool drained_only) {
+  pd->lock.lock();
+  u32 f = pd->flags.load_acquire();
+  if ((f & kReadyBit[dir]) || (drained_only && !(f & kDrained))) {
+    pd->lock.unlock();
+    n->fd = fd;
+    return Reason::kWoken;
+  }
+  if (i64 r = ensure_registered(pd, fd); r < 0) {
+    pd->lock.unlock();
+    return Reason::kClosed;
+  }
+  Wait w(rt.g());
+  n->w = w.w;
+  n->seq = w.seq;
+  n->fd = fd;
+  n->dir = dir;
+  link(pd, n);
+  pd->lock.unlock();
+  Reason r = w.block(deadline, why, reinterpret_cast<const void*>(static_cast<uptr>(fd)));
+  for (;;) {  // close() may have moved the node; pd is then the new one
+    PollDesc* at = as_atomic(&n->pd).load_acquire();
+    os::Guard l(at->lock);
+    if (as_atomic(&n->pd).load_acquire() != at) continue;
+    if (n->linked) unlink(at, n);
+    break;
+  }
+  return r;
+}
+
+bool fd_watch(PollNode* n, int fd, Dir dir, Waiter* w, u32 seq) {
+  PollDesc* pd = fd_desc(fd);
+  if (!pd) return false;
+  os::Guard l(pd->lock);
+  if (ensure_registered(pd, fd) < 0) return false;
+  n->w = w;
+  n->seq = seq;
+  n->fd = fd;
+  n->dir = dir;
+  n->watcher = true;
+  link(pd, n);
+  return true;
+}
+
+void fd_unwatch(PollNode* n) {
+  if (!n->pd) return;
+  os::Guard l(n->pd->lock);
+  if (n->linked) unlink(n->pd, n);
+}
+
+void fd_pass_on(Rt& rt, PollDesc* pd, Dir dir) {
+  GList l;
+  {
+    os::Guard g(pd->lock);
+    claim_waiters(pd, dir, false, &l);
+  }
+  rt.ready(&l);
+}
+
+u32 fd_clear(PollDesc* pd, Dir dir) {
+  u32 f = pd->flags.load_acquire();
+  u32 bits = dir == kIn ? kReadyIn | kDrained : kReadyOut;
+  for (;;) {
+    if (!(f & bits)) return f;
+    u32 to = (f & ~bits) + kEpoch;
+    if (pd->flags.cas_acq_rel(f, to)) return to;
+  }
+}
+
+void netpoll_child() {
+  if (epfd >= 0) os::sys(__NR_close, epfd);
+  if (breakfd >= 0) os::sys(__NR_close, breakfd);
+  epfd = breakfd = -1;
+  started.store_release(0);
+  n_waiters.store_relaxed(0);
+  breaking.store_relaxed(0);
+  start_lock.reset();
+  if (table) os::sys(__NR_madvise, table, size_t{kMaxFds} * sizeof(PollDesc), 4 /* MADV_DONTNEED */);
+}
+
+}  // namespace gmpt::core

@@ -1,0 +1,117 @@
+// core/park.cc -- a thread waits, and is made runnable again.
+//
+// Invariants
+//   The G is kWaiting and its registers are saved before its Waiter says "parked"; from then on it may
+//   run elsewhere, so nothing after commit() touches its stack.
+//
+// Memory orders
+//   [timer]  the deadline is armed before commit; an expiry in between claims "armed" and the commit
+//            fails, so no order between the two is needed.
+//   [sigwait] commit: CAS to parked, then a load of sigpending  |  poster: sigpending or, then claim.
+//            Both are full barriers on their first half: one of the two sees the other.
+#include "core/park.h"
+
+#include "arch/context.h"
+#include "core/sched.h"
+#include "core/signal.h"
+#include "os/clock.h"
+
+namespace gmpt::core {
+
+namespace {
+
+void park_on_g0(G* g) {
+  M* m = mm();
+  m->curg = nullptr;
+  g->m = nullptr;
+  m->p->stats.parks++;
+  u32 seq = g->wait_seq;
+  g->state.store_release(GState::kWaiting);
+  if (!g->waiter.commit(seq)) {
+    g->state.store_release(GState::kRunning);
+    execute(g, true);
+  }
+  fence();  // [sigwait]
+  if (GMPT_UNLIKELY(signal_pending_for(g)) && g->waiter.claim(seq, Reason::kInterrupted) == Waiter::Claim::kParked) execute(g, true);
+  schedule();
+}
+
+}  // namespace
+
+Reason park(u64 deadline, Why why, const void* what) {
+  G* g = mm()->curg;
+  g->why = why;
+  g->what = what;
+  if (deadline != kNever) {
+    TimerHeap* h = &mm()->p->timers;
+    h->add(&g->timer, deadline, &g->waiter, g->wait_seq);
+    // If this P rests (it does not: we hold it) or only the poller is awake, schedule() looks at the
+    // heap on its way to sleep, so nobody need be told here.
+  }
+  gmpt_mcall(&park_on_g0);
+  if (deadline != kNever) timer_del(&g->timer);
+  g->why = Why::kNone;
+  return g->waiter.reason();
+}
+
+Reason park_kernel(Waiter* w, u32 seq, u64 deadline) {
+  if (w->commit(seq)) {
+    u32 parked = Waiter::make(seq, Reason::kNone, Waiter::kParked);
+    while (w->word.load_acquire() == parked) {
+      if (deadline == kNever) {
+        os::futex_wait(&w->word, parked);
+        continue;
+      }
+      u64 now = os::now_ns();
+      if (now >= deadline) {
+        w->claim(seq, Reason::kTimeout);
+        break;
+      }
+      os::futex_wait(&w->word, parked, deadline - now);
+    }
+  }
+  return w->reason();
+}
+
+bool wake_claimed(Waiter* w, Waiter::Claim c, GList* l) {
+  if (c == Waiter::Claim::kLost) return false;
+  if (c == Waiter::Claim::kParked) {
+    if (w->g) l->push(w->g);
+    else os::futex_wake(&w->word, 1);
+  }
+  return true;
+}
+
+void ready(G* g, bool next) {
+  g->state.store_release(GState::kRunnable);
+  runq_put(mm()->p, g, next);
+  wake_p();
+}
+
+void ready_outside(G* g) {
+  g->state.store_release(GState::kRunnable);
+  globq_push(g);
+  wake_p();
+}
+
+void ready_list(GList* l, bool have_p) {
+  if (l->n == 1 && have_p) return ready(l->pop(), true);
+  if (l->empty()) return;
+  P* p = have_p ? mm()->p : nullptr;
+  while (!l->empty()) {
+    G* g = l->pop();
+    g->state.store_release(GState::kRunnable);
+    if (p) runq_put(p, g, false);
+    else globq_push(g);
+  }
+  wake_p();
+}
+
+const char* why_name(Why w) {
+  static const char* const names[] = {"running", "mutex", "cond", "rwlock", "sem", "barrier", "once", "join", "sleep", "read",
+                                      "write", "accept", "connect", "poll", "epoll", "futex", "pause", "main exit"};
+  static_assert(sizeof names / sizeof *names == static_cast<u32>(Why::kCount));
+  return names[static_cast<u32>(w)];
+}
+
+}  // namespace gmpt::core

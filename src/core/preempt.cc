@@ -1,0 +1,126 @@
+// core/preempt.cc -- may this G be moved here? and the blocks that keep its vector state.
+//
+// Invariants
+//   An XSAVE block has a 64-byte head with the feature mask, then the area. Blocks are never freed.
+//
+// Memory orders
+//   [xfree]  give: CAS-release on the free list  ->  take: CAS-acquire. Takers hold xlock, so a block that
+//            a taker looks at cannot be taken and given back meanwhile (no ABA); givers need no lock,
+//            because they run outside the runtime, where a signal may move them.
+#include "core/preempt.h"
+
+#include "arch/context.h"
+#include <initializer_list>
+#include "base/mem.h"
+#include "core/signal.h"
+#include "core/sys.h"
+#include "os/cpu.h"
+#include "os/fs.h"
+#include "os/libc.h"
+#include "os/slab.h"
+
+namespace gmpt::core {
+
+namespace {
+
+struct XBlock {
+  XBlock* next;
+  u64 pad;
+  u32 mask_lo, mask_hi;
+};
+static_assert(offsetof(XBlock, mask_lo) == GMPT_XSAVE_LO);
+
+os::Range ranges[4];
+u32 n_ranges;
+os::Xsave xsave;
+Atomic<XBlock*> xfree;
+os::Lock xlock;
+u8* xnext;
+size_t xleft;
+
+bool movable(u64 pc) {
+  for (u32 i = 0; i < n_ranges; i++)
+    if (pc >= ranges[i].lo && pc < ranges[i].hi) return false;
+  return true;
+}
+
+XBlock* block_take() {
+  os::Guard l(xlock);
+  for (XBlock* b = xfree.load_acquire(); b;) {
+    if (xfree.cas_acquire(b, b->next)) return b;  // [xfree]
+    b = xfree.load_acquire();
+  }
+  size_t n = align_up(64 + size_t{xsave.size}, size_t{64});
+  if (xleft < n) {
+    xleft = 64 * align_up(n, kPage);
+    xnext = static_cast<u8*>(os::map(xleft));
+    GMPT_CHECK(xnext, "no memory for a preempted thread's registers");
+  }
+  auto* b = reinterpret_cast<XBlock*>(xnext);
+  xnext += n;
+  xleft -= n;
+  b->mask_lo = static_cast<u32>(xsave.mask);
+  b->mask_hi = static_cast<u32>(xsave.mask >> 32);
+  return b;
+}
+
+}  // namespace
+
+void preempt_boot() {
+  n_ranges = 0;
+  for (os::Range r : {os::libc_text(), os::ldso_text(), os::own_text(), os::vdso_text()})
+    if (r.hi) ranges[n_ranges++] = r;
+  xsave = os::xsave_info();
+}
+
+bool preempt_m(M* m) {
+  if (!xsave.size) return false;
+  if (m->preempt_sent.exchange_acq_rel(1)) return false;
+  if (os::tgkill(sched.pid, m->tid, preempt_sig) == 0) return true;
+  m->preempt_sent.store_release(0);
+  return false;
+}
+
+// On the M's signal stack. A request that cannot be honoured here is taken at the next exit from the
+// runtime, or sysmon asks again.
+void on_preempt(M* m, os::UContext* uc) {
+  G* g = m->curg;
+  if (g && signal_pending_for(g)) m->pending.fetch_or_acq_rel(kPendSignal);
+  if (m->in_rt) {
+    m->pending.fetch_or_acq_rel(kPendPreempt);
+    return;
+  }
+  if (!g || !movable(uc->rip)) return;
+  u64* slot = reinterpret_cast<u64*>(uc->rsp - 136);
+  uptr lo = g->stack_lo, hi = g->stack_hi;
+  if (uc->rsp >= lo && uc->rsp < hi && uc->rsp - lo < 1024) return;  // no room for the landing's frame
+  *slot = uc->rip;
+  uc->rsp -= 136;
+  uc->rip = reinterpret_cast<u64>(&gmpt_preempt_landing);
+}
+
+extern "C" {
+
+__attribute__((visibility("hidden"))) void* gmpt_preempt_begin() {
+  arch::gs_set_in_rt(1);  // no P is claimed yet: that may park, and the registers are not safe yet
+  return block_take();
+}
+
+__attribute__((visibility("hidden"))) void gmpt_preempt_park() {
+  enter();
+  M* m = mm();
+  m->pending.fetch_and_acq_rel(~u32{kPendPreempt});
+  m->p->stats.preempts++;
+  yield_preempted();
+  leave();
+}
+
+__attribute__((visibility("hidden"))) void gmpt_preempt_end(void* block) {
+  auto* b = static_cast<XBlock*>(block);
+  XBlock* head = xfree.load_acquire();
+  do b->next = head; while (!xfree.cas_release(head, b));  // [xfree]
+}
+
+}  // extern "C"
+
+}  // namespace gmpt::core

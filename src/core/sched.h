@@ -1,0 +1,95 @@
+// core/sched.h -- the scheduler's shared state and the names of its parts.
+//
+// What it is
+//   One Sched. Everything tagged lock is under sched.lock, a leaf lock: nothing else is taken and no M
+//   is started while it is held.
+//
+// Where to read what
+//   loop.cc    schedule, execute, yield         find.cc   where the next G comes from; the retire side
+//   idle.cc    Ms and Ps at rest, wake_p        park.cc   park, ready
+//   sys.cc     entering without a P, hand-off   spawn.cc  making and recycling Gs
+//   sysmon.cc  retake, preempt, late timers     netpoll.h descriptors     boot.cc  first and last things
+//
+// Memory orders
+//   [dekker]  submit: queue push; fence(); read n_spinning / n_idle_p    (idle.cc: wake_p)
+//             retire: n_spinning--; fence(); look at every queue again   (find.cc)
+//             One of the two sees the other, so no G is left in a queue with every M asleep.
+//   Proof     tests/model/wake.pml
+#pragma once
+#include "core/p.h"
+
+namespace gmpt::core {
+
+constexpr u32 kMaxProcs = 1024;
+
+struct Sched {
+  os::Lock lock;
+  M* idle_ms = nullptr;             // lock; last in, first out
+  u32 n_idle_m = 0;                 // lock
+  P* idle_ps = nullptr;             // lock
+  GList globq;                      // lock
+  Atomic<u32> globq_size;           // written under lock
+  Atomic<u32> n_idle_p;             // written under lock
+  Atomic<i32> n_spinning;           // any [dekker]
+  Atomic<u32> need_spinning;        // set and cleared under lock
+  Atomic<u64> last_poll;            // time of the last poll; 0 = an M is blocked in it (a token)
+  Atomic<u64> poll_until;           // when the blocked poller wakes by itself
+  u32 n_procs = 0;                  // once
+  P* ps[kMaxProcs] = {};            // once
+  Atomic<M*> all_ms;                // push only
+  Atomic<G*> all_gs;                // push only
+  Atomic<u32> n_ms;
+  Atomic<u32> n_gs;                 // alive
+  Atomic<u32> sysmon_waits;
+  os::Note sysmon_note;
+  Stats stats;                      // what has no P: racy adds, good enough for people
+  i32 pid = 0;
+  u64 boot_ns = 0;
+};
+
+extern Sched sched;
+
+// ---- loop.cc (all on g0) ----
+[[noreturn]] void schedule();
+[[noreturn]] void execute(G* g, bool inherit);
+void yield();                        // on a G, in the runtime
+void reset_spinning(M* m);
+
+// ---- find.cc ----
+G* find_runnable(M* m, bool* inherit);
+void runq_put(P* p, G* g, bool next);
+void globq_push(G* g);               // takes the lock
+void globq_push_front(G* g);         // ahead of all: it woke while every P was busy
+void inject(GList* l, P* p);         // Gs already kRunnable; p may be null
+
+// ---- idle.cc ----
+void p_idle_put_locked(P* p);
+P* p_idle_get_locked();
+P* p_idle_get_spinning_locked();
+void wire(M* m, P* p);
+P* unwire(M* m);
+void wake_p();
+void start_m(P* p, bool spinning);
+void stop_m();
+void hand_off_p(P* p);               // the caller holds p by kTaken
+void wake_sysmon();
+
+// ---- park.cc ----
+Reason park(u64 deadline, Why why, const void* what);  // after g->wait_seq = waiter.arm(); in the runtime
+Reason park_kernel(Waiter* w, u32 seq, u64 deadline);  // a thread that is not a G; signals blocked by caller
+void ready(G* g, bool next);         // in the runtime, on an M with a P
+void ready_outside(G* g);            // without a P (sysmon, kernel threads)
+void ready_list(GList* l, bool have_p);
+
+// ---- netpoll ----
+void netpoll_break();
+bool netpoll_has_waiters();
+void netpoll(i64 delay_ns, GList* out);   // -1 block, 0 look
+bool netpoll_started();
+
+// ---- sysmon.cc / preempt.cc ----
+void start_sysmon();
+bool preempt_m(M* m);                // sends the signal unless one is outstanding
+void* xsave_block_take();
+
+}  // namespace gmpt::core

@@ -1,0 +1,382 @@
+// core/signal.cc -- the kernel's handler, delivery on a G's stack, and queues of waiting signals.
+//
+// Rejected
+//   Calling the program's handler from the kernel's: it would run on the M's signal stack, could not
+//   block, and would need the M until it returns.
+#include "core/signal.h"
+
+#include "arch/context.h"
+#include "base/mem.h"
+#include "core/park.h"
+#include "core/preempt.h"
+#include "core/sys.h"
+#include "os/fs.h"
+
+namespace gmpt::core {
+
+int preempt_sig = os::kSigUrg;
+Atomic<u32> process_signals;
+
+namespace {
+
+SigAction actions[65];
+bool taken_over;
+os::Lock actions_lock;
+
+struct Queued {
+  os::SigInfo info;
+  G* to;          // null: process-directed
+  Queued* next;
+};
+Queued pool[512];
+Queued* pool_free;
+Queued *q_head, *q_tail;
+os::Lock q_lock;
+
+bool is_synchronous(int sig, const os::SigInfo* si) {
+  bool kind = sig == os::kSigSegv || sig == os::kSigBus || sig == os::kSigFpe || sig == os::kSigIll || sig == os::kSigTrap || sig == os::kSigSys;
+  return kind && si->code > 0;
+}
+
+// The pool is bounded as the kernel's is (RLIMIT_SIGPENDING). Standard signals coalesce.
+bool enqueue(const os::SigInfo& si, G* to) {
+  os::Guard l(q_lock);
+  if (si.signo < 32)
+    for (Queued* q = q_head; q; q = q->next)
+      if (q->info.signo == si.signo && q->to == to) return true;
+  Queued* q = pool_free;
+  if (!q) return false;
+  pool_free = q->next;
+  q->info = si;
+  q->to = to;
+  q->next = nullptr;
+  if (q_tail) q_tail->next = q;
+  else q_head = q;
+  q_tail = q;
+  return true;
+}
+
+// Takes the first queued signal for `to` whose bit is in `want`. left: is the same signal queued again?
+bool dequeue(G* to, u64 want, os::SigInfo* out, bool* left) {
+  os::Guard l(q_lock);
+  *left = false;
+  Queued *prev = nullptr, *hit = nullptr;
+  for (Queued *q = q_head, *before = nullptr; q; before = q, q = q->next) {
+    if (q->to != to || !(want & os::sig_bit(q->info.signo))) continue;
+    if (!hit) hit = q, prev = before;
+    else if (q->info.signo == hit->info.signo) *left = true;
+  }
+  if (!hit) return false;
+  *out = hit->info;
+  if (prev) prev->next = hit->next;
+  else q_head = hit->next;
+  if (q_tail == hit) q_tail = prev;
+  hit->next = pool_free;
+  pool_free = hit;
+  return true;
+}
+
+// Redirects the interrupted G into the program's handler, on the G's stack.
+void deliver_on_g(M* m, G* g, int sig, os::SigInfo* si, os::UContext* uc) {
+  SigAction a = actions[sig];
+  if (reinterpret_cast<uptr>(a.handler) <= 1) return;
+  if (a.flags & os::kSaResethand) {
+    actions[sig].handler = nullptr;
+    os::KSigaction dfl{};
+    if (!(sig == os::kSigSegv && os::fs_mode == FsMode::kLazy) && sig != preempt_sig) os::sigaction(sig, &dfl, nullptr);
+  }
+  u64 sp = uc->rsp - 128;  // the red zone belongs to the interrupted function
+  if ((a.flags & os::kSaOnstack) && g->altstack.size && !(g->altstack.flags & 2)) {
+    uptr lo = reinterpret_cast<uptr>(g->altstack.sp), hi = lo + g->altstack.size;
+    if (uc->rsp <= lo || uc->rsp > hi) sp = hi;
+  }
+  u64 fp_size = 0;
+  if (uc->fpstate) {
+    const u32* sw = reinterpret_cast<const u32*>(uc->fpstate + 464);
+    fp_size = sw[0] == 0x46505853 /* FP_XSTATE_MAGIC1 */ ? sw[1] : 512;
+  }
+  u64 fp = align_down(sp - fp_size, u64{64});
+  u64 frame = align_down(fp - sizeof(os::SigFrame), u64{16}) - 8;
+  auto* f = reinterpret_cast<os::SigFrame*>(frame);
+  f->pretcode = reinterpret_cast<void*>(&gmpt_sig_landing);
+  f->uc = *uc;
+  f->info = *si;
+  f->uc.sigmask = g->sigmask;
+  f->uc.stack = g->altstack;
+  if (uc->fpstate) {
+    memcpy(reinterpret_cast<void*>(fp), uc->fpstate, fp_size);
+    f->uc.fpstate = reinterpret_cast<u8*>(fp);
+  }
+  u64 mask = g->sigmask | a.mask;
+  if (!(a.flags & os::kSaNodefer)) mask |= os::sig_bit(sig);
+  mask &= ~(os::sig_bit(os::kSigKill) | os::sig_bit(os::kSigStop));
+  g->sigmask = mask;
+  m->kmask = kernel_mask(mask);
+  uc->sigmask = m->kmask;
+  uc->rsp = frame;
+  uc->rip = reinterpret_cast<u64>(a.handler);
+  uc->rdi = static_cast<u64>(sig);
+  uc->rsi = reinterpret_cast<u64>(&f->info);
+  uc->rdx = reinterpret_cast<u64>(&f->uc);
+  uc->rax = 0;
+  uc->eflags &= ~u64{0x500};  // direction and trap flags, as the kernel clears them
+}
+
+// Default action of a signal we had to catch (SIGSEGV in lazy mode, the preemption signal).
+void default_action(int sig, const os::SigInfo* si) {
+  if (sig == preempt_sig && sig == os::kSigUrg) return;  // SIGURG: ignored by default
+  os::KSigaction dfl{};
+  os::sigaction(sig, &dfl, nullptr);
+  if (si->code <= 0) os::tgkill(os::getpid(), os::gettid(), sig);  // not a fault that repeats by itself
+}
+
+void native_deliver(int sig, os::SigInfo* si, os::UContext* uc) {
+  void* h = actions[sig].handler;
+  if (reinterpret_cast<uptr>(h) <= 1) {
+    if (!h) default_action(sig, si);
+    return;
+  }
+  reinterpret_cast<void (*)(int, os::SigInfo*, os::UContext*)>(h)(sig, si, uc);
+}
+
+void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
+  M* m = reinterpret_cast<M*>(os::gs_base());
+  if (!m || !taken_over) return native_deliver(sig, si, uc);
+  if (sig == os::kSigSegv && si->code > 0 && os::fs_repair(m->cur_fs)) {
+    sched.stats.fs_repairs++;
+    return;
+  }
+  if (sig == preempt_sig && si->code == -6 /* SI_TKILL */ && si->kill.pid == sched.pid) {
+    m->preempt_sent.store_release(0);
+    G* g = m->curg;
+    os::SigInfo mine;
+    bool left;
+    if (g && !m->in_rt && signal_pending_for(g) && dequeue(g, ~g->sigmask, &mine, &left)) {  // it was a kick, see post_signal
+      if (!left) g->sigpending.fetch_and_acq_rel(~os::sig_bit(mine.signo));
+      m->sig_gen.store_relaxed(m->sig_gen.load_relaxed() + 1);
+      return deliver_on_g(m, g, mine.signo, &mine, uc);
+    }
+    on_preempt(m, uc);
+    return;
+  }
+  G* g = m->curg;
+  SigAction* a = &actions[sig];
+  if (is_synchronous(sig, si)) {
+    if (m->in_rt || !g || !a->handler || reinterpret_cast<uptr>(a->handler) == 1 || (g->sigmask & os::sig_bit(sig))) {
+      os::KSigaction dfl{};
+      os::sigaction(sig, &dfl, nullptr);  // the instruction faults again and the process dies as it should
+      uc->sigmask &= ~os::sig_bit(sig);
+      return;
+    }
+    return deliver_on_g(m, g, sig, si, uc);
+  }
+  m->sig_gen.store_relaxed(m->sig_gen.load_relaxed() + 1);
+  if (reinterpret_cast<uptr>(a->handler) <= 1) {
+    if (!a->handler) default_action(sig, si);
+    return;
+  }
+  if (m->in_rt || !g || (g->sigmask & os::sig_bit(sig))) {
+    if (enqueue(*si, nullptr)) process_signals.fetch_add_acq_rel(1);
+    m->pending.fetch_or_acq_rel(kPendSignal);
+    return;
+  }
+  deliver_on_g(m, g, sig, si, uc);
+}
+
+void install(int sig, const SigAction& a) {
+  os::KSigaction k{};
+  bool need = reinterpret_cast<uptr>(a.handler) > 1 || sig == preempt_sig || (sig == os::kSigSegv && os::fs_mode == FsMode::kLazy);
+  if (need) {
+    k.handler = reinterpret_cast<void*>(&on_signal);
+    k.flags = os::kSaSiginfo | os::kSaOnstack | os::kSaRestorer | (a.flags & os::kSaRestart) | (a.flags & 3 /* NOCLDSTOP, NOCLDWAIT */);
+    if (sig == preempt_sig || sig == os::kSigSegv) k.flags |= os::kSaRestart;
+    if (sig == os::kSigSegv) k.flags |= os::kSaNodefer;
+    k.restorer = reinterpret_cast<void*>(&gmpt_sig_restorer);
+    k.mask = ~os::sig_bit(os::kSigSegv);
+  } else {
+    k.handler = a.handler;
+    k.flags = a.flags & 3;
+  }
+  os::sigaction(sig, &k, nullptr);
+}
+
+G* pick_g(u64 bit) {
+  G* best = nullptr;
+  for (G* g = sched.all_gs.load_acquire(); g; g = g->all_next) {
+    if (g->state.load_acquire() == GState::kDead || (g->sigmask & bit)) continue;
+    if (!g->pool) return g;  // main first
+    best = g;
+  }
+  return best;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("hidden"))) void gmpt_sig_return_fix(os::SigFrame* f) {
+  u64 all = ~u64{0} & ~os::sig_bit(os::kSigSegv);
+  os::sigprocmask(0, &all, nullptr);  // from here to rt_sigreturn this G stays on this M
+  M* m = mm();
+  G* g = m->curg;
+  g->sigmask = f->uc.sigmask & ~(os::sig_bit(os::kSigKill) | os::sig_bit(os::kSigStop));
+  m->kmask = kernel_mask(g->sigmask);
+  f->uc.sigmask = m->kmask;
+  f->uc.stack = m->sigstack;
+  if (signal_pending_for(g)) m->pending.fetch_or_acq_rel(kPendSignal);
+}
+
+u64 kernel_mask(u64 mask) {
+  u64 never = os::sig_bit(preempt_sig) | os::sig_bit(os::kSigCancel) | os::sig_bit(os::kSigSetxid);
+  if (os::fs_mode == FsMode::kLazy) never |= os::sig_bit(os::kSigSegv);
+  return mask & ~never;
+}
+
+bool signals_ours() { return taken_over; }
+
+void signals_boot() {
+  pool_free = nullptr;
+  for (Queued& q : pool) q.next = pool_free, pool_free = &q;
+  q_head = q_tail = nullptr;
+  process_signals.store_relaxed(0);
+  for (int s = 1; s <= 64; s++) {
+    os::KSigaction k{};
+    if (os::sigaction(s, nullptr, &k) != 0) continue;
+    actions[s] = SigAction{k.handler, k.flags, k.mask};
+  }
+  taken_over = true;
+  for (int s = 1; s <= 64; s++) {
+    if (s == os::kSigKill || s == os::kSigStop || s == os::kSigCancel || s == os::kSigSetxid) continue;
+    bool need = reinterpret_cast<uptr>(actions[s].handler) > 1 || s == preempt_sig || (s == os::kSigSegv && os::fs_mode == FsMode::kLazy);
+    if (need) install(s, actions[s]);
+  }
+}
+
+void signals_child(G* g) {
+  actions_lock.reset();
+  q_lock.reset();
+  taken_over = false;
+  process_signals.store_relaxed(0);
+  for (int s = 1; s <= 64; s++) {
+    os::KSigaction k{};
+    if (os::sigaction(s, nullptr, &k) != 0 || k.handler != reinterpret_cast<void*>(&on_signal)) continue;
+    k = os::KSigaction{actions[s].handler, actions[s].flags | os::kSaRestorer, reinterpret_cast<void*>(&gmpt_sig_restorer), actions[s].mask};
+    os::sigaction(s, &k, nullptr);
+  }
+  os::SigStack ss = g->altstack;
+  if (!ss.size) ss.flags = 2 /* SS_DISABLE */;
+  os::sigaltstack(&ss, nullptr);
+  os::set_mask(g->sigmask);
+}
+
+i64 set_action(int sig, const SigAction* sa, SigAction* old) {
+  if (sig < 1 || sig > 64 || (sa && (sig == os::kSigKill || sig == os::kSigStop))) return -os::kEINVAL;
+  os::Guard l(actions_lock);
+  if (old) *old = actions[sig];
+  if (sa) {
+    actions[sig] = *sa;
+    install(sig, *sa);
+  }
+  return 0;
+}
+
+u64 change_mask(G* g, int how, const u64* set) {
+  enter();
+  M* m = mm();
+  u64 old = g->sigmask;
+  if (set) {
+    u64 s = *set & ~(os::sig_bit(os::kSigKill) | os::sig_bit(os::kSigStop));
+    u64 now = how == 0 ? old | s : how == 1 ? old & ~s : s;
+    g->sigmask = now;
+    if (kernel_mask(now) != m->kmask) {
+      m->kmask = kernel_mask(now);
+      os::set_mask(m->kmask);
+    }
+    if (signal_pending_for(g) || signals_waiting()) m->pending.fetch_or_acq_rel(kPendSignal);
+  }
+  leave();
+  return old;
+}
+
+// Thread-directed. The target may be anywhere: parked (ended with kInterrupted), queued (it delivers
+// when it next leaves the runtime), or running on another M (kicked).
+i64 post_signal(G* g, int sig, const os::SigInfo& info) {
+  if (!enqueue(info, g)) return -os::kEAGAIN;
+  g->sigpending.fetch_or_acq_rel(os::sig_bit(sig));  // [sigwait]
+  fence();
+  if (g->sigmask & os::sig_bit(sig)) return 0;
+  u32 w = g->waiter.word.load_acquire();
+  GList l;
+  if (wake_claimed(&g->waiter, g->waiter.claim(w >> 8, Reason::kInterrupted), &l)) {
+    if (!l.empty()) ready_list(&l, mm()->curg != nullptr);
+    return 0;
+  }
+  M* m = g->m;
+  if (m && m != mm() && m->curg == g) os::tgkill(sched.pid, m->tid, preempt_sig);
+  if (m == mm()) m->pending.fetch_or_acq_rel(kPendSignal);
+  return 0;
+}
+
+void dispatch_signals() {
+  os::SigInfo si;
+  bool left;
+  u64 tried = 0;
+  while (process_signals.load_acquire()) {
+    if (!dequeue(nullptr, ~tried, &si, &left)) break;
+    process_signals.fetch_sub_acq_rel(1);
+    G* g = pick_g(os::sig_bit(si.signo));
+    if (g) {
+      if (enqueue(si, g)) {
+        g->sigpending.fetch_or_acq_rel(os::sig_bit(si.signo));
+        fence();
+        u32 w = g->waiter.word.load_acquire();
+        if (g->waiter.claim(w >> 8, Reason::kInterrupted) == Waiter::Claim::kParked) {
+          g->state.store_release(GState::kRunnable);
+          runq_put(mm()->p, g, true);
+        } else if (M* m = g->m; m && m->curg == g && m != mm()) {
+          os::tgkill(sched.pid, m->tid, preempt_sig);
+        }
+      }
+    } else {
+      tried |= os::sig_bit(si.signo);  // blocked by all: it stays pending
+      if (enqueue(si, nullptr)) process_signals.fetch_add_acq_rel(1);
+      break;
+    }
+  }
+}
+
+void deliver_signals() {
+  M* m0 = mm();
+  m0->pending.fetch_and_acq_rel(~u32{kPendSignal});
+  G* g = m0->curg;
+  for (;;) {
+    u64 want = ~g->sigmask;
+    os::SigInfo si;
+    bool left = false;
+    G* to = g;
+    if (!(g->sigpending.load_acquire() & want)) {
+      if (!process_signals.load_acquire()) return;
+      to = nullptr;
+    }
+    enter();  // the queue's lock is not for code that may be interrupted by a handler
+    bool got = dequeue(to, want, &si, &left);
+    if (got && to && !left) g->sigpending.fetch_and_acq_rel(~os::sig_bit(si.signo));
+    if (got && !to) process_signals.fetch_sub_acq_rel(1);
+    if (!got && to) g->sigpending.fetch_and_acq_rel(~want);
+    M* m = mm();
+    m->p->word.store_release(reinterpret_cast<u64>(m) | kUserTag);
+    arch::gs_set_in_rt(0);
+    if (!got) return;
+    // Let the kernel build the frame: sent to this very M while all signals are blocked, it arrives when
+    // the mask goes back, outside the runtime, and on_signal() hands it to this G.
+    u64 all = ~os::sig_bit(os::kSigSegv);
+    os::sigprocmask(0, &all, nullptr);
+    m = mm();
+    os::sys(__NR_rt_tgsigqueueinfo, sched.pid, m->tid, si.signo, &si);
+    u64 back = m->kmask;
+    os::sigprocmask(2, &back, nullptr);
+  }
+}
+
+u32 signal_gen() { return mm()->sig_gen.load_relaxed(); }
+bool interrupted_by_program(u32 gen) { return mm()->sig_gen.load_relaxed() != gen; }
+
+}  // namespace gmpt::core

@@ -1,0 +1,47 @@
+// core/signal.h -- signals: every handler of the program runs in a G's context, on the G's stack.
+//
+// What it is
+//   The kernel's handler for each caught signal is ours, on the M's own signal stack, without TLS. It
+//   repairs FS, takes preemption requests, and either hands the signal to the running G at once (copying
+//   the kernel's frame to the G's stack and sending the context there) or, when runtime code was
+//   interrupted, queues it; it is delivered when a G leaves the runtime.
+//
+// Invariants
+//   S1  The kernel's mask of an M is its G's mask minus what we need (SIGSEGV in lazy mode, the
+//       preemption signal, libc's own two).
+//   S2  A handler may block and continue on another M: its frame is left through gmpt_sig_landing, which
+//       writes the present M's signal stack into the frame.
+//   S3  The table of the program's actions is ours; the kernel holds only our handler, SIG_DFL or SIG_IGN.
+//
+// Who may call it
+//   set_action, get_action, set_mask_of_g, post: a G outside the runtime (they enter it themselves) or a
+//   kernel thread with signals blocked.
+#pragma once
+#include "core/sched.h"
+
+namespace gmpt::core {
+
+struct SigAction {  // as the program gave it, kernel layout
+  void* handler;    // 0 = default, 1 = ignore
+  u64 flags, mask;
+};
+
+extern int preempt_sig;
+extern Atomic<u32> process_signals;   // count of process-directed signals waiting for a G
+
+inline bool signals_waiting() { return GMPT_UNLIKELY(process_signals.load_relaxed() != 0); }
+inline bool signal_pending_for(G* g) { return (g->sigpending.load_acquire() & ~g->sigmask) != 0; }
+u64 kernel_mask(u64 program_mask);
+
+void signals_boot();                  // take over the handlers the program installed so far
+void signals_child(G* g);             // in a forked child: give the kernel the program's own actions back
+bool signals_ours();                  // the kernel holds our handlers
+i64 set_action(int sig, const SigAction* sa, SigAction* old);
+u64 change_mask(G* g, int how, const u64* set);   // the old mask; delivers what became unblocked
+i64 post_signal(G* g, int sig, const os::SigInfo& info);
+void dispatch_signals();              // on g0 with a P: find a G for each process-directed signal
+void deliver_signals();               // on a G outside the runtime: run handlers now
+bool interrupted_by_program(u32 gen); // rt: was it a program's signal that ended a system call?
+u32 signal_gen();
+
+}  // namespace gmpt::core

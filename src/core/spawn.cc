@@ -1,0 +1,170 @@
+// core/spawn.cc -- birth, death and recycling of Gs.
+//
+// Invariants
+//   A G keeps its slot and control block for life. Free lists: per P for the default size (64, spilling
+//   to 31, refilled to 32, as Go), one per pool otherwise.
+#include "core/spawn.h"
+
+#include "arch/context.h"
+#include "os/slab.h"
+#include "os/tcb.h"
+
+namespace gmpt::core {
+
+namespace {
+
+constexpr u32 kPools = 64;
+StackPool pools[kPools];
+u32 n_pools;
+os::Lock pools_lock;
+os::Slab g_slab(align_up(sizeof(G), size_t{64}), 256 << 10);
+Atomic<u64> next_id;
+constexpr i32 kFirstTid = 1 << 22;  // above any kernel thread id, below FUTEX_TID_MASK
+
+G* new_g() {
+  G* g = static_cast<G*>(g_slab.take());
+  if (!g) return nullptr;
+  g->timer.pos = -1;
+  g->waiter.g = g;
+  u64 n = next_id.fetch_add_relaxed(1);
+  g->id = n;
+  g->tid = kFirstTid + 1 + static_cast<i32>(n % 0x3f000000);
+  G* head = sched.all_gs.load_acquire();
+  do g->all_next = head; while (!sched.all_gs.cas_acq_rel(head, g));
+  return g;
+}
+
+// A recycled thread is another thread: it gets another id.
+void renumber(G* g) {
+  u64 n = next_id.fetch_add_relaxed(1);
+  g->id = n;
+  g->tid = kFirstTid + 1 + static_cast<i32>(n % 0x3f000000);
+}
+
+void entry_on_g(void* arg) {
+  G* g = static_cast<G*>(arg);
+  g->entry(g);
+  fatal("a thread came back from its end");
+}
+
+void exit_on_g0(G* g) {
+  M* m = mm();
+  m->curg = nullptr;
+  g->m = nullptr;
+  g->sigmask = 0;
+  g->state.store_release(GState::kDead);
+  sched.n_gs.fetch_sub_acq_rel(1);
+  g->on_exit(g);  // may put g back to its pool, or wake the thread that will
+  schedule();
+}
+
+}  // namespace
+
+StackPool* pool_for(size_t size, size_t guard) {
+  os::Guard l(pools_lock);
+  for (u32 i = 0; i < n_pools; i++)
+    if (pools[i].stacks.size() == size && pools[i].stacks.guard() == guard) return &pools[i];
+  if (n_pools == kPools) return nullptr;
+  pools[n_pools].stacks.init(size, guard);
+  return &pools[n_pools++];
+}
+
+void set_default_pool(size_t size, size_t guard) {
+  if (StackPool* p = pool_for(size, guard)) p->is_default = true;
+}
+
+G* g_take(StackPool* pool, bool* fresh, bool have_p) {
+  *fresh = false;
+  P* p = have_p && pool->is_default ? mm()->p : nullptr;
+  if (p) {
+    if (p->free_gs.empty() && as_atomic(&pool->free.head).load_relaxed()) {
+      os::Guard l(pool->lock);
+      while (p->free_gs.n < 32 && !pool->free.empty()) p->free_gs.push(pool->free.pop());
+    }
+    if (!p->free_gs.empty()) {
+      G* g = p->free_gs.pop();
+      renumber(g);
+      return g;
+    }
+  } else {
+    os::Guard l(pool->lock);
+    if (!pool->free.empty()) {
+      G* g = pool->free.pop();
+      renumber(g);
+      return g;
+    }
+  }
+  os::StackSlot slot;
+  if (!pool->stacks.take(&slot)) return nullptr;
+  G* g = new_g();
+  if (!g) return nullptr;
+  os::Placement at = os::tcb_place(slot.hi);
+  g->slot = slot;
+  g->pool = pool;
+  g->fs = at.tcb;
+  *fresh = true;
+  return g;
+}
+
+void g_put(G* g, bool have_p) {
+  StackPool* pool = g->pool;
+  P* p = have_p && pool->is_default ? mm()->p : nullptr;
+  if (!p) {
+    os::Guard l(pool->lock);
+    pool->free.push(g);
+    return;
+  }
+  // Last in, first out: the warmest stack is used next.
+  g->link = p->free_gs.head;
+  p->free_gs.head = g;
+  if (!p->free_gs.tail) p->free_gs.tail = g;
+  if (++p->free_gs.n < 64) return;
+  GList keep;
+  while (keep.n < 31) keep.push(p->free_gs.pop());
+  os::Guard l(pool->lock);
+  while (!p->free_gs.empty()) pool->free.push(p->free_gs.pop());
+  p->free_gs = keep;
+}
+
+void g_start(G* g, void (*entry)(G*), bool have_p) {
+  g->entry = entry;
+  g->sp = arch::make_context(g->top, &entry_on_g, g, arch::mxcsr(), arch::x87_cw());
+  g->locked_m = nullptr;
+  g->sigpending.store_relaxed(0);
+  g->why = Why::kNone;
+  sched.n_gs.fetch_add_acq_rel(1);
+  if (have_p) {
+    mm()->p->stats.spawned++;
+    ready(g, true);
+  } else {
+    sched.stats.spawned++;
+    ready_outside(g);
+  }
+}
+
+[[noreturn]] void g_exit() {
+  gmpt_mcall(&exit_on_g0);
+  __builtin_unreachable();
+}
+
+G* g_adopt_main() {
+  G* g = new_g();
+  if (!g) return nullptr;
+  g->tid = os::gettid();
+  g->fs = arch::thread_pointer();
+  g->state.store_release(GState::kRunning);
+  sched.n_gs.fetch_add_acq_rel(1);
+  return g;
+}
+
+void spawn_reset() {
+  for (u32 i = 0; i < n_pools; i++) {
+    pools[i].lock.reset();
+    pools[i].stacks.reset_lock();
+    pools[i].free = GList{};
+  }
+  pools_lock.reset();
+  g_slab.reset_lock();
+}
+
+}  // namespace gmpt::core

@@ -1,0 +1,246 @@
+// core/sysmon.cc -- the monitor: a kernel thread without a P that takes Ps from Ms asleep in the kernel,
+// asks for preemption, and does the timers and polling that busy Ps do not get to.
+//
+// Invariants
+//   Y1  It sleeps 20 µs to 10 ms, doubling after 50 rounds without anything to do, never past the next
+//       timer that no poller waits for, and for good while every P is idle: an idle process makes no
+//       wake-ups at all.
+//   Y2  Taking the P of an M that runs on is safe (sys.h); the checks below are policy, so a wrong guess
+//       costs time, never correctness.
+//
+// Who touches what
+//   The since/looked/asked fields of P and M are its own.
+//
+// Lineage   Go's sysmon and retake; looking into /proc, wake-up preemption and adaptive slices are ours.
+#include "arch/context.h"
+#include "base/fmt.h"
+#include "base/options.h"
+#include "core/preempt.h"
+#include "core/sched.h"
+#include "core/trace.h"
+#include "os/clock.h"
+#include "os/fs.h"
+
+namespace gmpt::core {
+
+namespace {
+
+constexpr u64 kMinTurn = 250 * kUs;      // nobody is preempted for a waking thread before this
+constexpr u64 kLookAfter = 500 * kUs;    // in program code this long with others waiting: asleep in the kernel?
+constexpr u64 kLookEvery = 1 * kMs;
+constexpr u64 kTakeAnyway = 10 * kMs;    // unanswered preemption: the M runs on without its P
+constexpr u64 kPollEvery = 1 * kMs;
+
+// True if the kernel thread sleeps. /proc/…/syscall says "running" or what it is blocked in.
+bool asleep(i32 tid) {
+  char path[64];
+  Fmt f(path, sizeof path);
+  f.str("/proc/self/task/").dec(tid).str("/syscall");
+  i64 fd = os::sys(__NR_openat, -100, f.c_str(), 02000000, 0);
+  if (fd < 0) return false;
+  char c = 'r';
+  os::sys(__NR_read, fd, &c, 1);
+  os::sys(__NR_close, fd);
+  return c != 'r';
+}
+
+u64 runnable_count() {
+  u64 n = sched.globq_size.load_relaxed();
+  for (u32 i = 0; i < sched.n_procs; i++) {
+    P* p = sched.ps[i];
+    n += p->runq.size() + (p->runq.next.load_relaxed() != nullptr);
+  }
+  return n;
+}
+
+u64 slice_ns(u64 runnable) {
+  if (options.slice_us) return options.slice_us * kUs;
+  u64 per_p = runnable / sched.n_procs;
+  u64 s = 10 * kMs / (per_p ? per_p : 1);
+  return s < kMs ? kMs : s;
+}
+
+bool take(P* p, u64 word) {
+  if (!p->word.cas_acq_rel(word, kTaken)) return false;
+  M* m = p_owner(word);
+  m->lost = true;
+  m->lost_since = os::now_ns();
+  sched.stats.handoffs++;
+  p->since = 0;
+  hand_off_p(p);
+  return true;
+}
+
+// One P. True if something was done.
+bool retake(P* p, u64 now, u64 slice, bool others_wait) {
+  u64 word = p->word.load_acquire();
+  if (!(word & kUserTag) || word == kTaken) {
+    p->since = 0;
+    // In the runtime or idle. The slice goes on: an M in user code at the next look with the same tick.
+    return false;
+  }
+  M* m = p_owner(word);
+  u32 tick = p->sched_tick.load_relaxed(), sys_tick = m->sys_tick.load_relaxed();
+  bool in_sys = m->in_sys.load_relaxed();
+  if (!p->since || p->seen_tick != tick || p->seen_owner != word) {
+    p->seen_tick = tick;
+    p->seen_owner = word;
+    p->seen_sys_tick = sys_tick;
+    p->since = p->looked_at = now;
+    p->asked_at = 0;
+    return false;
+  }
+  bool work = others_wait || !p->runq.empty() || (netpoll_has_waiters() && sched.last_poll.load_relaxed() != 0) ||
+              p->timers.next.load_relaxed() != kNever;
+  if (!work && sched.n_idle_p.load_relaxed()) return false;
+  if (in_sys && p->seen_sys_tick == sys_tick && (work || now - p->since > 10 * kMs)) return take(p, word);  // one tick in the same call
+  p->seen_sys_tick = sys_tick;
+  if (!work) return false;
+  u64 ran = now - p->since;
+  if (ran > kLookAfter && now - p->looked_at >= min_of(kLookEvery, max_of(slice, 100 * kUs))) {
+    p->looked_at = now;
+    if (asleep(m->tid)) return take(p, word);
+  }
+  bool queued = others_wait || !p->runq.empty();
+  if (ran < slice || !queued) return false;
+  if (!p->asked_at) p->asked_at = now;
+  if (now - p->asked_at > kTakeAnyway) return take(p, word);
+  if (options.preempt && !asleep(m->tid)) preempt_m(m);
+  return true;
+}
+
+// Ms whose P was taken and who run on in program code: bring them in.
+void kick_lost(u64 now) {
+  for (M* m = sched.all_ms.load_acquire(); m; m = m->all_next) {
+    if (!m->lost || now - m->lost_since < 10 * kMs || now - m->last_kick < 10 * kMs) continue;
+    m->last_kick = now;
+    if (m->in_sys.load_relaxed() || asleep(m->tid)) continue;
+    if (options.preempt) preempt_m(m);
+  }
+}
+
+// Somebody woke while every P is busy: the P whose G had the longest turn gives way.
+void make_room(u64 now) {
+  P* best = nullptr;
+  for (u32 i = 0; i < sched.n_procs; i++) {
+    P* p = sched.ps[i];
+    u64 word = p->word.load_acquire();
+    if (!(word & kUserTag) || word == kTaken) continue;
+    p->urgent.store_relaxed(1);
+    if (p->since && p->seen_owner == word && now - p->since >= kMinTurn && (!best || p->since < best->since)) best = p;
+  }
+  if (!best) return;
+  u64 word = best->word.load_acquire();
+  M* m = p_owner(word);
+  if ((word & kUserTag) && word != kTaken && options.preempt && !m->in_sys.load_relaxed()) preempt_m(m);
+}
+
+// Expired timers of all Ps. Their Gs go in front of the global queue.
+bool late_timers(u64 now) {
+  bool any = false;
+  for (u32 i = 0; i < sched.n_procs; i++) {
+    P* p = sched.ps[i];
+    if (p->timers.next.load_acquire() > now) continue;
+    G *head = nullptr, *tail = nullptr;
+    sched.stats.timers_fired += p->timers.run(now, &head, &tail);
+    while (head) {
+      G* after = head->link;
+      head->state.store_release(GState::kRunnable);
+      globq_push_front(head);
+      head = after;
+      any = true;
+    }
+  }
+  return any;
+}
+
+bool late_poll(u64 now) {
+  u64 last = sched.last_poll.load_acquire();
+  if (!netpoll_started() || !netpoll_has_waiters() || last == 0 || now - last < kPollEvery) return false;
+  if (!sched.last_poll.cas_acq_rel(last, now)) return false;
+  GList l;
+  netpoll(0, &l);
+  bool any = !l.empty();
+  while (!l.empty()) globq_push_front(l.pop());
+  return any;
+}
+
+u64 earliest_timer() {
+  u64 t = kNever;
+  for (u32 i = 0; i < sched.n_procs; i++) t = min_of(t, sched.ps[i]->timers.next.load_acquire());
+  return t;
+}
+
+bool deep_sleep() {
+  sched.lock.lock();
+  bool idle = sched.n_idle_p.load_relaxed() == sched.n_procs;
+  if (idle) {
+    sched.sysmon_note.clear();
+    sched.sysmon_waits.store_release(1);
+  }
+  sched.lock.unlock();
+  if (idle) sched.sysmon_note.sleep();
+  return idle;
+}
+
+void sysmon_main(void*) {
+  u64 delay = 20 * kUs, next_trace = 0;
+  u32 quiet = 0;
+  for (;;) {
+    bool trace = options.schedtrace_ms != 0;
+    if (!trace && deep_sleep()) {
+      delay = 20 * kUs;
+      quiet = 0;
+    }
+    u64 sleep = delay, now = os::now_ns();
+    if (sched.last_poll.load_relaxed() != 0) {
+      u64 t = earliest_timer();
+      if (t != kNever) sleep = t > now ? min_of(sleep, max_of(t - now, 20 * kUs)) : 20 * kUs;
+      if (netpoll_has_waiters()) sleep = min_of(sleep, kPollEvery);
+    }
+    if (options.slice_us) sleep = min_of(sleep, max_of(options.slice_us * kUs / 2, 20 * kUs));
+    os::Ts ts = os::to_ts(sleep);
+    os::sys(__NR_nanosleep, &ts, 0);
+    now = os::now_ns();
+    bool did = false;
+    bool woke = late_timers(now);
+    woke |= late_poll(now);
+    if (woke) {
+      if (sched.n_idle_p.load_relaxed()) wake_p();
+      else make_room(now);
+    }
+    u64 runnable = runnable_count(), slice = slice_ns(runnable);
+    bool waiting = sched.globq_size.load_relaxed() != 0;
+    for (u32 i = 0; i < sched.n_procs; i++) did |= retake(sched.ps[i], now, slice, waiting);
+    if (waiting && sched.n_idle_p.load_relaxed()) wake_p();
+    kick_lost(now);
+    if (trace && now >= next_trace) {
+      trace_line(now);
+      next_trace = now + options.schedtrace_ms * kMs;
+    }
+    if (did || woke) {
+      quiet = 0;
+      delay = 20 * kUs;
+    } else if (++quiet > 50) {
+      delay = min_of(delay * 2, 10 * kMs);
+    }
+    if (runnable && delay > slice / 2) delay = max_of(slice / 2, 20 * kUs);
+  }
+}
+
+}  // namespace
+
+void start_sysmon() {
+  constexpr size_t kStack = 32 << 10;
+  u8* s = static_cast<u8*>(os::map(kStack));
+  GMPT_CHECK(s, "no memory for the monitor");
+  u64 all = ~u64{0}, old;
+  os::sigprocmask(2, &all, &old);
+  i32 tid;
+  i64 r = gmpt_clone(0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000 | 0x80000 | 0x100000, s + kStack, &tid,
+                     reinterpret_cast<void*>(os::fs_initial()), nullptr, &sysmon_main, nullptr);
+  os::sigprocmask(2, &old, nullptr);
+  GMPT_CHECK(r > 0, "cannot start the monitor");
+}
+
+}  // namespace gmpt::core

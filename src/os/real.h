@@ -1,0 +1,89 @@
+// os/real.h -- the real functions behind the names we take over, typed by their own declarations.
+//
+// What it is
+//   real().name is the next definition of `name` after this library in load order, looked up once, early,
+//   without malloc. Null if this libc does not have it.
+//
+// Who may call it
+//   rt and preload. Calling through it on a G means the M blocks in the kernel: announce it (core/sys.h).
+#pragma once
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/select.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+extern "C" {  // exported by libc, declared in no header (or only with fortification)
+int __sigaction(int, const struct sigaction*, struct sigaction*) noexcept;
+sighandler_t bsd_signal(int, sighandler_t) noexcept;
+sighandler_t sysv_signal(int, sighandler_t) noexcept;
+int __pthread_mutex_init(pthread_mutex_t*, const pthread_mutexattr_t*);
+int __pthread_mutex_destroy(pthread_mutex_t*);
+int __pthread_mutex_trylock(pthread_mutex_t*);
+int __pthread_mutex_unlock(pthread_mutex_t*);
+int __pthread_mutex_lock(pthread_mutex_t*);
+int __pthread_rwlock_init(pthread_rwlock_t*, const pthread_rwlockattr_t*);
+int __pthread_rwlock_destroy(pthread_rwlock_t*);
+int __pthread_rwlock_rdlock(pthread_rwlock_t*);
+int __pthread_rwlock_tryrdlock(pthread_rwlock_t*);
+int __pthread_rwlock_wrlock(pthread_rwlock_t*);
+int __pthread_rwlock_trywrlock(pthread_rwlock_t*);
+int __pthread_rwlock_unlock(pthread_rwlock_t*);
+int __pthread_once(pthread_once_t*, void (*)());
+int __pthread_key_create(pthread_key_t*, void (*)(void*));
+int __sched_yield();
+int __nanosleep(const struct timespec*, struct timespec*);
+ssize_t __read(int, void*, size_t);
+ssize_t __read_chk(int, void*, size_t, size_t);
+ssize_t __write(int, const void*, size_t);
+ssize_t __recv_chk(int, void*, size_t, size_t, int);
+ssize_t __recvfrom_chk(int, void*, size_t, size_t, int, struct sockaddr*, socklen_t*);
+ssize_t __send(int, const void*, size_t, int);
+int __connect(int, const struct sockaddr*, socklen_t);
+int __poll(struct pollfd*, nfds_t, int);
+int __poll_chk(struct pollfd*, nfds_t, int, size_t);
+int __ppoll_chk(struct pollfd*, nfds_t, const struct timespec*, const sigset_t*, size_t);
+int __select(int, fd_set*, fd_set*, fd_set*, struct timeval*);
+int __close(int);
+int __dup2(int, int);
+int __pipe(int*);
+int __fcntl(int, int, ...);
+int __fork();
+int pthread_yield() noexcept;
+int __libc_start_main(int (*)(int, char**, char**), int, char**, void (*)(), void (*)(), void (*)(), void*);
+}
+
+namespace gmpt::os {
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // pthread_yield: old programs still call it
+struct Real {
+#define GMPT_CALL(name, ...) __typeof__(&::name) name;
+#include "os/calls.def"
+#undef GMPT_CALL
+};
+#pragma GCC diagnostic pop
+
+extern Real real_table;
+void real_init();                 // idempotent; the first call must come before threads exist
+inline const Real& real() { return real_table; }
+
+}  // namespace gmpt::os

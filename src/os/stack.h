@@ -1,0 +1,42 @@
+// os/stack.h -- address space for thread stacks: slots of one size with a guard below each.
+//
+// What it is
+//   A StackClass hands out slots [guard | stack) from big lazily committed mappings. A slot is never
+//   given back to the kernel; it stays with its G for life (core/spawn.cc recycles the pair).
+//
+// Invariants
+//   Slots of a chunk lie back to back, so the guard of one and the top of the one below share a page
+//   of page tables: 4 KB of tables per touched stack, not 8.
+//
+// Who may call it
+//   Anybody inside the runtime. No libc.
+#pragma once
+#include "os/futex.h"
+
+namespace gmpt::os {
+
+struct StackSlot {
+  uptr lo, hi;  // usable bytes; the guard lies below lo
+};
+
+class StackClass {
+ public:
+  void init(size_t size, size_t guard) { size_ = size; guard_ = guard; }
+  size_t size() const { return size_; }
+  size_t guard() const { return guard_; }
+  // False when the kernel has no more address space or memory.
+  bool take(StackSlot* out);
+  void reset_lock() { lock_.reset(); }
+
+ private:
+  bool grow();
+  size_t size_ = 0, guard_ = 0;
+  Lock lock_;
+  uptr next_ = 0, end_ = 0;
+  u32 chunk_slots_ = 0;
+};
+
+// Gives back what a stack used below the topmost `keep` bytes.
+void stack_trim(uptr lo, uptr hi, size_t keep);
+
+}  // namespace gmpt::os

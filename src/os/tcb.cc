@@ -1,0 +1,171 @@
+// os/tcb.cc -- making glibc believe that a G is a thread.
+//
+// Lineage
+//   What glibc's allocate_stack() and start_thread() fill in: self pointers, guards, tid, list, robust
+//   list head, resolver pointer. Everything else of a new struct pthread is zero.
+#include "os/tcb.h"
+
+#include <link.h>
+
+#include "arch/x86_64.h"
+#include "base/mem.h"
+#include "os/futex.h"
+#include "os/libc.h"
+
+namespace gmpt::os {
+
+TcbFacts tcb;
+
+namespace {
+
+struct Segment { i64 off; const void* image; size_t filesz, memsz; bool libc; };
+constexpr u32 kMaxSegments = 256;
+Segment segments[kMaxSegments];
+u32 n_segments;
+Lock segments_lock;
+
+struct Walk {
+  void (*init)(void*, i64, const void*, size_t, size_t);
+  void* arg;
+  uptr tp;
+  Segment found[kMaxSegments];
+  u32 n;
+};
+
+int on_module(dl_phdr_info* info, size_t, void* arg) {
+  Walk* w = static_cast<Walk*>(arg);
+  if (!info->dlpi_tls_modid || !info->dlpi_tls_data || w->n == kMaxSegments) return 0;
+  i64 off = static_cast<i64>(reinterpret_cast<uptr>(info->dlpi_tls_data) - w->tp);
+  if (off >= 0 || off < -static_cast<i64>(tcb.tls_size)) return 0;  // allocated dynamically
+  uptr libc_pc = libc_text().lo;
+  bool libc = false;
+  const ElfW(Phdr)* tls = nullptr;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr)& p = info->dlpi_phdr[i];
+    if (p.p_type == PT_TLS) tls = &p;
+    if (p.p_type == PT_LOAD && libc_pc >= info->dlpi_addr + p.p_vaddr && libc_pc < info->dlpi_addr + p.p_vaddr + p.p_memsz) libc = true;
+  }
+  if (!tls) return 0;
+  w->found[w->n++] = Segment{off, reinterpret_cast<const void*>(info->dlpi_addr + tls->p_vaddr), tls->p_filesz, tls->p_memsz, libc};
+  return 0;
+}
+
+bool known(const Segment& s) {
+  for (u32 i = 0; i < n_segments; i++)
+    if (segments[i].off == s.off && segments[i].image == s.image) return true;
+  return false;
+}
+
+void fill(uptr t, i32 tid) {
+  uptr me = arch::thread_pointer();
+  set_word(t, 0, t);
+  set_word(t, 16, t);
+  *reinterpret_cast<u32*>(t + 24) = 1;              // multiple_threads, for glibcs that look at it
+  set_word(t, 0x28, get_word(me, 0x28));            // stack guard
+  set_word(t, 0x30, get_word(me, 0x30));            // pointer guard
+  set_word(t, tcb.list, t + tcb.list);
+  set_word(t, tcb.list + 8, t + tcb.list);
+  *reinterpret_cast<i32*>(t + tcb.tid) = tid;
+  if (tcb.robust) {
+    uptr head = t + tcb.tid + 16;
+    set_word(head, 0, head);
+    set_word(head, 8, static_cast<u64>(-32));       // from a mutex's list link to its lock word
+    set_word(t + tcb.tid + 8, 0, head);
+  }
+  i64 rseq = libc_rseq_offset();
+  if (rseq) *reinterpret_cast<i32*>(t + static_cast<uptr>(rseq) + 4) = -1;  // cpu_id: not registered
+  if (tcb.resp_word && tcb.res_state) set_word(t, tcb.resp_word, t + static_cast<uptr>(tcb.res_state));
+}
+
+}  // namespace
+
+const char* tcb_init(i64 g_word) {
+  const LibcPrivate& p = libc_private();
+  if (!p.allocate_tls || !p.deallocate_tls || !p.tls_info || !p.iterate) return "_dl_allocate_tls";
+  if (!p.desc_tid || !p.desc_list || !p.desc_cancel || !p.desc_size || !p.desc_specific) return "_thread_db_* descriptors";
+  p.tls_info(&tcb.tls_size, &tcb.tls_align);
+  tcb.tid = p.desc_tid[2];
+  tcb.list = p.desc_list[2];
+  tcb.cancelhandling = p.desc_cancel[2];
+  tcb.specific = p.desc_specific[2];
+  tcb.size = *p.desc_size;
+  tcb.g_word = g_word;
+  uptr me = arch::thread_pointer();
+  tcb.errno_word = static_cast<i64>(reinterpret_cast<uptr>(p.errno_location()) - me);
+  uptr head = me + tcb.tid + 16;
+  tcb.robust = get_word(head, 0) == head;
+  tcb_refresh(nullptr, nullptr);
+  return nullptr;
+}
+
+void tcb_refresh(void (*init)(void*, i64, const void*, size_t, size_t), void* arg) {
+  static Walk w;  // too big for a small stack; guarded by the lock of the loader's own callers
+  static Lock walk_lock;
+  Guard g(walk_lock);
+  w.init = init;
+  w.arg = arg;
+  w.tp = arch::thread_pointer();
+  w.n = 0;
+  libc_private().iterate(on_module, &w);
+  for (u32 i = 0; init && i < w.n; i++)
+    if (!known(w.found[i])) init(arg, w.found[i].off, w.found[i].image, w.found[i].filesz, w.found[i].memsz);
+  Guard s(segments_lock);
+  for (u32 i = 0; i < w.n; i++) segments[i] = w.found[i];
+  n_segments = w.n;
+}
+
+Placement tcb_place(uptr top) {
+  uptr t = align_down(top - tcb.size, max_of(static_cast<uptr>(tcb.tls_align), uptr{64}));
+  uptr tls = t - (tcb.tls_size - tcb.size);
+  return Placement{t, align_down(tls, uptr{16})};
+}
+
+bool tcb_create(uptr t, i32 tid) {
+  if (!libc_private().allocate_tls(reinterpret_cast<void*>(t))) return false;
+  fill(t, tid);
+  return true;
+}
+
+bool tcb_has_dynamic(uptr t) {
+  struct Dtv { u64 val, to_free; };
+  const Dtv* dtv = reinterpret_cast<const Dtv*>(get_word(t, 8));
+  u64 n = dtv[-1].val;
+  for (u64 i = 1; i <= n; i++)
+    if (dtv[i].val != ~u64{0} && dtv[i].val && dtv[i].to_free) return true;
+  return false;
+}
+
+void tcb_reset(uptr t, i32 tid) {
+  {
+    Guard s(segments_lock);
+    for (u32 i = 0; i < n_segments; i++) {
+      const Segment& g = segments[i];
+      if (g.libc) continue;
+      u8* d = reinterpret_cast<u8*>(t + static_cast<uptr>(g.off));
+      memcpy(d, g.image, g.filesz);
+      memset(d + g.filesz, 0, g.memsz - g.filesz);
+    }
+  }
+  *reinterpret_cast<u32*>(t + tcb.cancelhandling) = 0;
+  *reinterpret_cast<i32*>(t + static_cast<uptr>(tcb.errno_word)) = 0;
+  fill(t, tid);
+}
+
+bool tcb_rebuild(uptr t, i32 tid) {
+  u8 keep[2048];  // libc's segment: its pointers to the malloc cache and arena must survive
+  i64 off = 0;
+  size_t n = 0;
+  {
+    Guard s(segments_lock);
+    for (u32 i = 0; i < n_segments; i++)
+      if (segments[i].libc && segments[i].memsz <= sizeof keep) off = segments[i].off, n = segments[i].memsz;
+  }
+  memcpy(keep, reinterpret_cast<void*>(t + static_cast<uptr>(off)), n);
+  libc_private().deallocate_tls(reinterpret_cast<void*>(t), false);
+  if (!libc_private().allocate_tls(reinterpret_cast<void*>(t))) return false;
+  memcpy(reinterpret_cast<void*>(t + static_cast<uptr>(off)), keep, n);
+  tcb_reset(t, tid);
+  return true;
+}
+
+}  // namespace gmpt::os

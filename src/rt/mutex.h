@@ -1,0 +1,19 @@
+// rt/mutex.h -- mutexes in glibc's layout: lock word 0 free, 1 held, 2 held and waited for.
+//
+// Results are POSIX error numbers. deadline: monotonic nanoseconds or kNever.
+#pragma once
+#include "rt/self.h"
+
+namespace gmpt::rt {
+
+int mutex_lock(pthread_mutex_t* m, u64 deadline = kNever);
+int mutex_trylock(pthread_mutex_t* m);
+int mutex_unlock(pthread_mutex_t* m);
+bool mutex_is_ours(const pthread_mutex_t* m);  // process-private; others keep the kernel's protocol
+
+// For condition variables: full release of a mutex held by the caller, and taking it back without error
+// paths (a recursive count is restored).
+int mutex_cond_release(pthread_mutex_t* m);
+int mutex_cond_retake(pthread_mutex_t* m);
+
+}  // namespace gmpt::rt
