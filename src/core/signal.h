@@ -30,6 +30,7 @@ extern int preempt_sig;
 extern Atomic<u32> process_signals;   // count of process-directed signals waiting for a G
 
 inline bool signals_waiting() { return GMPT_UNLIKELY(process_signals.load_relaxed() != 0); }
+inline bool signals_waiting_now() { return process_signals.load_acquire() != 0; }
 inline bool signal_pending_for(G* g) { return (g->sigpending.load_acquire() & ~g->sigmask) != 0; }
 u64 kernel_mask(u64 program_mask);
 

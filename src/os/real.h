@@ -67,20 +67,16 @@ int __dup2(int, int);
 int __pipe(int*);
 int __fcntl(int, int, ...);
 int __fork();
-int pthread_yield() noexcept;
 int __libc_start_main(int (*)(int, char**, char**), int, char**, void (*)(), void (*)(), void (*)(), void*);
 }
 
 namespace gmpt::os {
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // pthread_yield: old programs still call it
 struct Real {
 #define GMPT_CALL(name, ...) __typeof__(&::name) name;
 #include "os/calls.def"
 #undef GMPT_CALL
 };
-#pragma GCC diagnostic pop
 
 extern Real real_table;
 void real_init();                 // idempotent; the first call must come before threads exist

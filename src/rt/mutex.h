@@ -13,7 +13,7 @@ bool mutex_is_ours(const pthread_mutex_t* m);  // process-private; others keep t
 
 // For condition variables: full release of a mutex held by the caller, and taking it back without error
 // paths (a recursive count is restored).
-int mutex_cond_release(pthread_mutex_t* m);
-int mutex_cond_retake(pthread_mutex_t* m);
+int mutex_release_inside(pthread_mutex_t* m, u32* count, Rt& rt);  // the caller is inside the runtime
+void mutex_cond_retake(pthread_mutex_t* m, u32 count);
 
 }  // namespace gmpt::rt

@@ -29,7 +29,8 @@
  *                           transient nmspinning=1) was about to release its P
  *   WEAK_NO_GLOBAL_RECHECK  retire re-scans the Ps only
  *   WEAK_NO_CHAIN           an M that found work while spinning does not wake the next one
- *   WEAK_LAST_ONLY          only the spinner that brings the count to 0 re-scans
+ *   No counterexample is known for "only the spinner that brings the count to 0 re-scans" as long
+ *   as wakep undoes its increment under sched.lock; all re-scan here anyway, as in Go.
  *
  * Not here   netpoll and timers as sources of work, idle-P mask, runnext. An M is awaited, not created,
  *            when none is idle.
@@ -38,10 +39,11 @@
  * @base  two-ps    -DNP=2 -DNM=3 -DLEFT=3
  * @quick two-ps    -DNP=2 -DNM=3 -DLEFT=2
  */
-#ifdef WEAK_LAST_ONLY
+#ifdef WEAK_NO_CHAIN
+#undef  NP
+#undef  NM
 #define NP 3
 #define NM 4
-#define LEFT 2
 #endif
 #ifndef NP
 #define NP 2
@@ -130,7 +132,7 @@ inline submit() {
 
 inline run_g() {
   do
-  :: left > 0 -> left--; submit()
+  :: atomic { left > 0 -> left-- }; submit()
   :: break
   :: nhog++;
      (queued == 0 || nhog == NP) -> nhog--; break
@@ -173,14 +175,9 @@ top:
   :: spinning ->                                     /* retire */
 #ifndef WEAK_RESCAN_FIRST
      spinning = 0;
-#ifdef WEAK_LAST_ONLY
-     d_step { nmspinning--; ok = nmspinning > 0 };
-     if :: ok -> ok = 0; goto stop :: else fi;
-#else
      BUFFER(2, 0);
 #ifndef WEAK_NO_FENCE_RETIRE
      FENCE;                                          /* [dekker] */
-#endif
 #endif
 #endif
 #ifndef WEAK_NO_GLOBAL_RECHECK

@@ -1,0 +1,66 @@
+// preload/mutex.cc -- mutexes, libc names.
+#include "rt/mutex.h"
+
+#include "preload/interpose.h"
+
+using namespace gmpt;
+
+namespace {
+
+// Kinds that live in the kernel's protocol: the real function, the P on offer while it blocks.
+template <class F>
+int kernel_lock(F call) {
+  if (!rt::self()) return call();
+  core::sys_begin();
+  int r = call();
+  core::sys_end();
+  return r;
+}
+
+int timed(pthread_mutex_t* m, clockid_t clock, const struct timespec* abs) {
+  int e = rt::mutex_trylock(m);  // a free mutex is taken whatever the time says
+  if (e == 0) return 0;
+  if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return EINVAL;
+  for (;;) {
+    u64 d = rt::deadline_abs(clock, abs);
+    if (d == rt::kBadDeadline) return EINVAL;
+    e = rt::mutex_lock(m, d);
+    if (e != ETIMEDOUT || clock == CLOCK_MONOTONIC || rt::deadline_abs(clock, abs) == 0) return e;
+  }
+}
+
+}  // namespace
+
+GMPT_API int pthread_mutex_lock(pthread_mutex_t* m) noexcept {
+  GMPT_NATIVE(pthread_mutex_lock, m);
+  if (GMPT_UNLIKELY(!rt::mutex_is_ours(m))) return kernel_lock([=] { return os::real().pthread_mutex_lock(m); });
+  return rt::mutex_lock(m);
+}
+
+GMPT_API int pthread_mutex_trylock(pthread_mutex_t* m) noexcept {
+  GMPT_NATIVE(pthread_mutex_trylock, m);
+  if (GMPT_UNLIKELY(!rt::mutex_is_ours(m))) return os::real().pthread_mutex_trylock(m);
+  return rt::mutex_trylock(m);
+}
+
+GMPT_API int pthread_mutex_unlock(pthread_mutex_t* m) noexcept {
+  GMPT_NATIVE(pthread_mutex_unlock, m);
+  if (GMPT_UNLIKELY(!rt::mutex_is_ours(m))) return os::real().pthread_mutex_unlock(m);
+  return rt::mutex_unlock(m);
+}
+
+GMPT_API int pthread_mutex_timedlock(pthread_mutex_t* m, const struct timespec* abs) noexcept {
+  GMPT_NATIVE(pthread_mutex_timedlock, m, abs);
+  if (!rt::mutex_is_ours(m)) return kernel_lock([=] { return os::real().pthread_mutex_timedlock(m, abs); });
+  return timed(m, CLOCK_REALTIME, abs);
+}
+
+GMPT_API int pthread_mutex_clocklock(pthread_mutex_t* m, clockid_t clock, const struct timespec* abs) noexcept {
+  GMPT_NATIVE(pthread_mutex_clocklock, m, clock, abs);
+  if (!rt::mutex_is_ours(m)) return kernel_lock([=] { return os::real().pthread_mutex_clocklock(m, clock, abs); });
+  return timed(m, clock, abs);
+}
+
+GMPT_API int __pthread_mutex_lock(pthread_mutex_t* m) { return pthread_mutex_lock(m); }
+GMPT_API int __pthread_mutex_trylock(pthread_mutex_t* m) { return pthread_mutex_trylock(m); }
+GMPT_API int __pthread_mutex_unlock(pthread_mutex_t* m) { return pthread_mutex_unlock(m); }

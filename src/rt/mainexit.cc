@@ -1,0 +1,70 @@
+// rt/mainexit.cc -- pthread_exit in main: the process lives on until the last thread ends, then exits 0.
+//
+// What it is
+//   libc's start code counts only threads it made and would end the process when main unwinds into it. So
+//   main() runs in a frame of ours: the unwinding stops here, main's destructors run, it can be joined,
+//   and its G waits for the others.
+//
+// Memory orders
+//   [last]  main: waiting = 1; fence; n_gs read  |  an ending thread: n_gs decremented (acq_rel); waiting read.
+#include "rt/mainexit.h"
+
+#include "base/mem.h"
+#include "os/libc.h"
+#include "rt/key.h"
+#include "rt/thread.h"
+
+extern "C" {
+int __sigsetjmp(struct __jmp_buf_tag*, int) noexcept __attribute__((returns_twice));
+void __pthread_register_cancel(__pthread_unwind_buf_t*) noexcept;
+void __pthread_unregister_cancel(__pthread_unwind_buf_t*) noexcept;
+}
+
+namespace gmpt::rt {
+
+namespace {
+u32 main_waiting;
+}
+
+void main_exit_check() {
+  fence();  // [last]
+  if (!as_atomic(&main_waiting).load_acquire() || core::sched.n_gs.load_acquire() > 1) return;
+  as_atomic(&main_waiting).store_release(2);
+  core::Bucket* b = core::bucket_of(&main_waiting);
+  core::GList l;
+  b->lock.lock();
+  core::wake_locked(b, &main_waiting, 1, ~0u, &l);
+  b->lock.unlock();
+  core::ready_list(&l, true);
+}
+
+int run_main(int (*main)(int, char**, char**), int argc, char** argv, char** envp) {
+  __pthread_unwind_buf_t frame;
+  memset(&frame, 0, sizeof frame);
+  if (__sigsetjmp(reinterpret_cast<struct __jmp_buf_tag*>(frame.__cancel_jmp_buf), 0) == 0) {
+    __pthread_register_cancel(&frame);
+    int r = main(argc, argv, envp);
+    __pthread_unregister_cancel(&frame);
+    return r;
+  }
+  G* g = self();
+  if (!g) return 0;  // never woke: main was the only thread, and its end is the process's, with status 0
+  Thread* t = thread_of(g);
+  if (!t->exited) t->result = PTHREAD_CANCELED;
+  os::libc_private().call_tls_dtors();
+  run_key_destructors();
+  {
+    Rt rt(g);
+    u32 life = Thread::kJoinable;
+    if (t->life.cas_acq_rel(life, Thread::kDone)) core::wake(&t->life, 1, rt);
+  }
+  as_atomic(&main_waiting).store_release(1);
+  fence();  // [last]
+  while (core::sched.n_gs.load_acquire() > 1) {
+    Rt rt(g);
+    core::wait_while(&main_waiting, 1, rt, kNever, Why::kMainExit);
+  }
+  return 0;
+}
+
+}  // namespace gmpt::rt

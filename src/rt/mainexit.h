@@ -1,0 +1,11 @@
+// rt/mainexit.h -- the end of threads, and of main as a thread.
+#pragma once
+#include "rt/self.h"
+
+namespace gmpt::rt {
+
+[[noreturn]] void thread_end(G* g);   // thread.cc: destructors, then the end
+void main_exit_check();               // on g0, a thread ended: if main waits for the last one, wake it
+int run_main(int (*main)(int, char**, char**), int argc, char** argv, char** envp);
+
+}  // namespace gmpt::rt

@@ -1,0 +1,68 @@
+// rt/self.cc -- reading the environment, finding libc's functions, deadlines.
+#include "rt/self.h"
+
+#include "arch/x86_64.h"
+#include "base/fatal.h"
+#include "base/fmt.h"
+#include "base/options.h"
+#include "os/auxv.h"
+#include "os/clock.h"
+#include "os/libc.h"
+
+#include <linux/auxvec.h>
+
+namespace gmpt::rt {
+
+__thread G* tls_g __attribute__((tls_model("initial-exec")));
+Mode mode = Mode::kCold;
+
+namespace {
+
+u32 tid_offset;
+
+void warn_option(const char* var, const char* value) {
+  char buf[256];
+  Fmt f(buf, sizeof buf);
+  f.str("libgmp: ignoring ").str(var).chr('=').str(value).str(": not a valid value; the default stands\n");
+  os::write_err(f.data(), f.size());
+}
+
+}  // namespace
+
+// May run before any constructor, on the only thread; a second thread can exist only after this.
+GMPT_NOINLINE Mode warm_up() {
+  if (mode != Mode::kCold) return mode;
+  fatal_sink = &os::write_err;
+  os::auxv_init();
+  os::clock_init();
+  os::real_init();
+  if (!os::auxv(AT_SECURE)) options_read(os::environ_(), &warn_option);
+  const os::LibcPrivate& p = os::libc_private();
+  if (p.desc_tid) tid_offset = p.desc_tid[2];
+  mode = options.disable || !tid_offset ? Mode::kOff : Mode::kOn;
+  return mode;
+}
+
+i32 self_tid() { return *reinterpret_cast<i32*>(arch::thread_pointer() + tid_offset); }
+
+u64 deadline_rel(const timespec* t) {
+  if (t->tv_nsec < 0 || t->tv_nsec >= 1000000000 || t->tv_sec < 0) return kBadDeadline;
+  u64 now = os::now_ns();
+  if (static_cast<u64>(t->tv_sec) > (kNever - now) / kSec - 2) return kNever;
+  return now + static_cast<u64>(t->tv_sec) * kSec + static_cast<u64>(t->tv_nsec);
+}
+
+u64 deadline_abs(clockid_t clock, const timespec* t) {
+  if (t->tv_nsec < 0 || t->tv_nsec >= 1000000000) return kBadDeadline;
+  if (t->tv_sec < 0) return 0;
+  u64 now = os::now_ns();
+  if (static_cast<u64>(t->tv_sec) > kNever / kSec - 4) return kNever;
+  u64 when = static_cast<u64>(t->tv_sec) * kSec + static_cast<u64>(t->tv_nsec);
+  if (clock == CLOCK_MONOTONIC) return when;
+  u64 there = os::clock_ns(clock);
+  if (when <= there) return 0;
+  u64 left = when - there;
+  return left > kNever - 2 - now ? kNever : now + left;
+}
+
+}  // namespace gmpt::rt

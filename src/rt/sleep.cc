@@ -1,0 +1,54 @@
+// rt/sleep.cc -- nanosleep and its family.
+//
+// Invariants
+//   Never early: the deadline is compared on the caller's own clock before returning 0.
+#include "rt/sleep.h"
+
+#include "os/clock.h"
+
+namespace gmpt::rt {
+
+int sleep_until(clockid_t clock, int flags, const timespec* t, timespec* rem) {
+  bool absolute = flags & TIMER_ABSTIME;
+  bool plain = clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME || clock == CLOCK_TAI;
+  if (!plain || !t) {
+    // CPU-time clocks, alarm clocks, bad ones: the kernel's own business, errors included.
+    core::sys_begin();
+    i64 r = os::sys(__NR_clock_nanosleep, clock, flags, t, rem);
+    core::sys_end();
+    return static_cast<int>(-r);
+  }
+  // CLOCK_REALTIME relative sleeps are not affected by steps of the clock: POSIX measures an interval.
+  u64 deadline = absolute ? deadline_abs(clock, t) : deadline_rel(t);
+  if (deadline == kBadDeadline || (absolute && t->tv_sec < 0)) return EINVAL;
+  cancellation_point();
+  for (;;) {
+    Reason r;
+    {
+      Rt rt(self());
+      if (deadline <= os::now_ns()) {
+        core::yield();
+        r = Reason::kTimeout;
+      } else {
+        core::Wait w(rt.g());
+        r = w.block(deadline, Why::kSleep, nullptr);
+      }
+    }
+    cancellation_point();
+    if (r == Reason::kInterrupted) {
+      u64 now = os::now_ns();
+      if (!absolute && rem && deadline != kNever) {
+        u64 left = deadline > now ? deadline - now : 0;
+        rem->tv_sec = static_cast<time_t>(left / kSec);
+        rem->tv_nsec = static_cast<long>(left % kSec);
+      }
+      return EINTR;
+    }
+    if (!absolute || clock == CLOCK_MONOTONIC) return 0;
+    u64 again = deadline_abs(clock, t);
+    if (again == 0) return 0;  // its own clock says so
+    deadline = again;
+  }
+}
+
+}  // namespace gmpt::rt

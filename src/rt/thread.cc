@@ -1,0 +1,280 @@
+// rt/thread.cc -- create, run, end, join and detach.
+//
+// Invariants
+//   T1  life: kJoinable -> kDetached | kDone. Whoever makes the second step of {ended, joined or detached}
+//       gives the G back. "Ended" is said on g0, when nothing runs on the thread's stack any more.
+//   T2  The control block is made or reset by the creator, outside the runtime, since libc may allocate.
+//
+// Rejected
+//   Running the child first: a caller that holds a lock the child wants would wait for itself.
+#include "rt/thread.h"
+
+#include <locale.h>
+
+#include "arch/context.h"
+#include "arch/x86_64.h"
+#include "base/mem.h"
+#include "base/options.h"
+#include "core/signal.h"
+#include "os/libc.h"
+#include "os/tcb.h"
+#include "rt/key.h"
+#include "rt/mainexit.h"
+
+extern "C" {
+int __sigsetjmp(struct __jmp_buf_tag*, int) noexcept __attribute__((returns_twice));
+void __pthread_register_cancel(__pthread_unwind_buf_t*) noexcept;
+void __pthread_unregister_cancel(__pthread_unwind_buf_t*) noexcept;
+extern void* __libc_stack_end;
+}
+
+namespace gmpt::rt {
+
+namespace {
+
+constexpr size_t kMinStack = 16384;
+size_t default_stack, default_guard;
+
+void on_exit(G* g) {
+  Thread* t = thread_of(g);
+  u32 was = Thread::kJoinable;
+  if (t->life.cas_acq_rel(was, Thread::kDone)) {
+    const void* key = &t->life;
+    core::Bucket* b = core::bucket_of(key);
+    core::GList l;
+    b->lock.lock();
+    core::wake_locked(b, key, 1, ~0u, &l);
+    b->lock.unlock();
+    core::ready_list(&l, true);
+  } else {
+    core::g_put(g, true);
+  }
+  main_exit_check();
+}
+
+// The bottom of every thread's stack.
+void thread_main(G* g) {
+  core::leave();
+  Thread* t = thread_of(g);
+  if (t->recycled) uselocale(LC_GLOBAL_LOCALE);
+  os::libc_private().ctype_init();
+  __pthread_unwind_buf_t frame;
+  memset(&frame, 0, sizeof frame);
+  if (__sigsetjmp(reinterpret_cast<struct __jmp_buf_tag*>(frame.__cancel_jmp_buf), 0) == 0) {
+    __pthread_register_cancel(&frame);
+    t->result = t->start(t->arg);
+  } else if (!t->exited) {
+    t->result = PTHREAD_CANCELED;
+  }
+  thread_end(g);
+}
+
+}  // namespace
+
+// Destructors, then the G's end. For main: not its G's end, see mainexit.cc.
+void thread_end(G* g) {
+  os::libc_private().call_tls_dtors();
+  run_key_destructors();
+  // No signal handler may run on a stack that is about to be somebody else's.
+  u64 all = ~u64{0};
+  if (g->sigmask != all && (g->sigpending.load_relaxed() || core::signals_waiting_now())) core::change_mask(g, 2, &all);
+  core::enter();
+  core::g_exit();
+}
+
+void thread_defaults() {
+  pthread_attr_t a;
+  size_t size = 0, guard = kPage;
+  if (pthread_getattr_default_np(&a) == 0) {
+    pthread_attr_getstacksize(&a, &size);
+    pthread_attr_getguardsize(&a, &guard);
+    pthread_attr_destroy(&a);
+  }
+  if (options.stack_kb) size = options.stack_kb << 10;
+  if (!size) size = 8 << 20;
+  default_stack = align_up(size, kPage);
+  default_guard = align_up(guard, kPage);
+  core::set_default_pool(default_stack, default_guard);
+}
+
+void thread_adopt_main(G* g) {
+  Thread* t = thread_of(g);
+  memset(static_cast<void*>(t), 0, sizeof *t);
+  os::sys(__NR_prctl, 16 /* PR_GET_NAME */, t->name);
+  g->on_exit = nullptr;
+}
+
+G* g_of(pthread_t t) { return reinterpret_cast<G*>(os::get_word(t, os::tcb.g_word)); }
+
+int thread_create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), void* arg) {
+  G* me = self();
+  size_t size = default_stack, guard = default_guard, user_size = 0;
+  void* user_stack = nullptr;
+  int detached = PTHREAD_CREATE_JOINABLE;
+  if (attr) {
+    pthread_attr_getdetachstate(attr, &detached);
+    size_t want = 0;
+    pthread_attr_getstacksize(attr, &want);
+    pthread_attr_getguardsize(attr, &guard);
+    // glibc marks a given stack by a non-null top; its getter returns top - size, so a size alone comes
+    // back as a small wrapped number below zero.
+    void* lo = nullptr;
+    size_t lo_size = 0;
+    pthread_attr_getstack(attr, &lo, &lo_size);
+    if (lo && reinterpret_cast<uptr>(lo) + lo_size > lo_size && reinterpret_cast<uptr>(lo) < (uptr{1} << 47)) {
+      user_stack = lo;
+      user_size = lo_size;
+    } else if (want) {
+      size = want;
+      if (want == 8u << 20 && options.stack_kb) size = default_stack;
+    }
+  }
+  size = align_up(max_of(size, kMinStack), kPage);
+  guard = align_up(guard, kPage);
+  if (!user_stack && guard >= size) return EINVAL;
+  // The block at the top is ours to place; small stacks keep what they asked for besides it.
+  if (!user_stack && size < 64 << 10) size = align_up(size + os::tcb.tls_size, kPage);
+  core::StackPool* pool = user_stack ? core::pool_for(default_stack, default_guard) : core::pool_for(size, guard);
+  if (!pool) return EAGAIN;
+  bool fresh;
+  G* g;
+  {
+    Rt rt(me);
+    g = core::g_take(pool, &fresh, me != nullptr);
+  }
+  if (!g) return EAGAIN;
+  bool ok = fresh ? os::tcb_create(g->fs, g->tid) : true;
+  if (!fresh) {
+    if (os::tcb_has_dynamic(g->fs)) ok = os::tcb_rebuild(g->fs, g->tid);
+    else os::tcb_reset(g->fs, g->tid);
+  }
+  if (!ok) return EAGAIN;  // libc has no memory; the slot is lost with it
+  os::set_word(g->fs, os::tcb.g_word, reinterpret_cast<u64>(g));
+  os::Placement at = os::tcb_place(g->slot.hi);
+  Thread* t = thread_of(g);
+  memset(static_cast<void*>(t), 0, sizeof *t);
+  t->recycled = !fresh;
+  t->start = start;
+  t->arg = arg;
+  t->life.store_relaxed(detached == PTHREAD_CREATE_DETACHED ? Thread::kDetached : Thread::kJoinable);
+  t->stack_size = user_stack ? user_size : size;
+  t->guard_size = user_stack ? 0 : guard;
+  t->user_stack = user_stack != nullptr;
+  if (me) memcpy(t->name, thread_of(me)->name, sizeof t->name);
+  else os::sys(__NR_prctl, 16, t->name);
+  if (user_stack) {
+    g->stack_lo = reinterpret_cast<uptr>(user_stack);
+    g->stack_hi = g->stack_lo + user_size;
+    g->top = g->stack_hi;
+  } else {
+    g->stack_lo = g->slot.lo;
+    g->stack_hi = g->slot.hi;
+    g->top = at.stack_top;
+  }
+  g->altstack = os::SigStack{};
+  if (me) g->sigmask = me->sigmask;
+  else os::sigprocmask(2, nullptr, &g->sigmask);
+  g->on_exit = &on_exit;
+  *out = g->fs;
+  {
+    Rt rt(me);
+    core::g_start(g, &thread_main, me != nullptr);
+  }
+  return 0;
+}
+
+int thread_join(pthread_t th, void** result, u64 deadline) {
+  G* me = self();
+  G* g = g_of(th);
+  if (!g) return ESRCH;
+  if (g == me) return EDEADLK;
+  Thread* t = thread_of(g);
+  if (t->life.load_acquire() == Thread::kDetached) return EINVAL;
+  G* none = nullptr;
+  G* mark = me ? me : g;  // a kernel thread has no G to name; the target itself stands for it
+  if (me && thread_of(me)->joiner.load_acquire() == g) return EDEADLK;
+  if (!t->joiner.cas_acq_rel(none, mark)) return EINVAL;
+  cancellation_point();
+  for (;;) {
+    {
+      Rt rt(me);
+      Reason r = core::wait_while(reinterpret_cast<u32*>(t->life.raw()), Thread::kJoinable, rt, deadline, Why::kJoin);
+      if (r == Reason::kTimeout && t->life.load_acquire() == Thread::kJoinable) {
+        t->joiner.store_release(nullptr);
+        return ETIMEDOUT;
+      }
+    }
+    if (t->life.load_acquire() == Thread::kDone) break;
+    t->joiner.store_release(nullptr);
+    cancellation_point();
+    t->joiner.store_release(mark);
+  }
+  if (result) *result = t->result;
+  if (g->pool) {
+    Rt rt(me);
+    core::g_put(g, me != nullptr);
+  }
+  return 0;
+}
+
+int thread_tryjoin(pthread_t th, void** result) {
+  G* g = g_of(th);
+  if (!g) return ESRCH;
+  if (g == self()) return EDEADLK;
+  Thread* t = thread_of(g);
+  u32 life = t->life.load_acquire();
+  if (life == Thread::kDetached) return EINVAL;
+  if (life != Thread::kDone) return EBUSY;
+  return thread_join(th, result, kNever);
+}
+
+int thread_detach(pthread_t th) {
+  G* g = g_of(th);
+  if (!g) return ESRCH;
+  Thread* t = thread_of(g);
+  u32 life = Thread::kJoinable;
+  if (t->life.cas_acq_rel(life, Thread::kDetached)) return 0;
+  if (life != Thread::kDone) return EINVAL;
+  if (g->pool) {
+    Rt rt(self());
+    core::g_put(g, self() != nullptr);
+  }
+  return 0;
+}
+
+[[noreturn]] void thread_exit(void* result) {
+  if (G* g = self()) {
+    thread_of(g)->exited = true;
+    thread_of(g)->result = result;
+  }
+  os::real().pthread_exit(result);
+  __builtin_unreachable();
+}
+
+int thread_getattr(pthread_t th, pthread_attr_t* a) {
+  G* g = g_of(th);
+  Thread* t = thread_of(g);
+  int e = pthread_attr_init(a);
+  if (e) return e;
+  pthread_attr_setdetachstate(a, t->life.load_acquire() == Thread::kDetached ? PTHREAD_CREATE_DETACHED : PTHREAD_CREATE_JOINABLE);
+  pthread_attr_setguardsize(a, t->guard_size);
+  return pthread_attr_setstack(a, reinterpret_cast<void*>(g->stack_lo), g->stack_hi - g->stack_lo);
+}
+
+int thread_setname(pthread_t th, const char* name) {
+  size_t n = str_len(name);
+  if (n > 15) return ERANGE;
+  G* g = g_of(th);
+  memcpy(thread_of(g)->name, name, n + 1);
+  // The process's name in /proc is main's name; other Ms carry no G's name for long.
+  if (!g->pool && os::gettid() == os::getpid()) os::sys(__NR_prctl, 15 /* PR_SET_NAME */, name);
+  return 0;
+}
+
+int thread_getname(pthread_t th, char* buf, size_t n) {
+  if (n < 16) return ERANGE;
+  memcpy(buf, thread_of(g_of(th))->name, 16);
+  return 0;
+}
+
+}  // namespace gmpt::rt

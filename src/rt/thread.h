@@ -1,0 +1,44 @@
+// rt/thread.h -- threads as POSIX sees them, kept in the rt part of a G.
+//
+// Results are POSIX error numbers. deadline: monotonic nanoseconds or kNever.
+#pragma once
+#include "core/spawn.h"
+#include "rt/self.h"
+
+namespace gmpt::rt {
+
+struct Thread {
+  enum : u32 { kJoinable = 0, kDetached = 1, kDone = 2 };
+  Atomic<u32> life;              // any; joiners wait on it
+  Atomic<G*> joiner;             // who joins; one at most
+  void* (*start)(void*);
+  void* arg;
+  void* result;
+  bool exited;                   // pthread_exit was called (else an unwinding is a cancellation)
+  bool recycled;                 // the control block served another thread before
+  bool user_stack;
+  u64 stack_size, guard_size;    // as pthread_getattr_np reports them
+  char name[16];
+  i32 policy, priority;
+};
+static_assert(sizeof(Thread) <= sizeof(G::rt));
+
+inline Thread* thread_of(G* g) { return reinterpret_cast<Thread*>(g->rt); }
+
+// The G behind a pthread_t; null if it belongs to a kernel thread that is none of ours.
+G* g_of(pthread_t t);
+
+int thread_create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), void* arg);
+int thread_join(pthread_t t, void** result, u64 deadline);
+int thread_tryjoin(pthread_t t, void** result);
+int thread_detach(pthread_t t);
+[[noreturn]] void thread_exit(void* result);
+int thread_getattr(pthread_t t, pthread_attr_t* attr);
+int thread_setname(pthread_t t, const char* name);
+int thread_getname(pthread_t t, char* buf, size_t n);
+
+int run_main(int (*main)(int, char**, char**), int argc, char** argv, char** envp);  // main() in a frame that catches pthread_exit
+void thread_adopt_main(G* g);
+void thread_defaults();          // reads the default attributes
+
+}  // namespace gmpt::rt
