@@ -273,7 +273,7 @@ top:
   fence();  // a timer added after our look at the heap: its adder sees last_poll, or we see the timer
   poll_until = earliest_timer();
 
-  if (netpoll_started() && (netpoll_has_waiters() || poll_until != kNever)) {
+  if ((poll_until != kNever && netpoll_start()) || (netpoll_started() && netpoll_has_waiters())) {
     u64 old = sched.last_poll.exchange_acq_rel(0);
     if (old != 0) {
       sched.poll_until.store_release(poll_until);

@@ -35,6 +35,7 @@ struct G {
   G* link = nullptr;             // the queue it is on
   M* m = nullptr;                // own
   M* locked_m = nullptr;         // own: pinned to this M
+  u32 pins = 0;                  // own: how often
   Waiter waiter;                 // any, see wait.h
   Timer timer;                   // heap lock
   u32 wait_seq = 0;              // own: seq of the wait in progress
@@ -50,6 +51,8 @@ struct G {
   u64 sigmask = 0;               // own: the mask the program sees
   Atomic<u64> sigpending;        // any: thread-directed signals not yet delivered
   os::SigStack altstack{};       // own
+  Atomic<u32> handled;           // own: program handlers run so far in this thread
+  bool eintr = false;            // own: one of them had no SA_RESTART since this was cleared
 
   void (*entry)(G*) = nullptr;   // once: runs on the G's stack
   void (*on_exit)(G*) = nullptr; // on g0, after the last instruction on its stack

@@ -114,13 +114,14 @@ void run_pinned_elsewhere(G* g) {
 }
 
 void stop_pinned(M* m) {
-  P* p = unwire(m);
-  p->word.store_release(kTaken);
-  hand_off_p(p);
+  if (P* p = unwire(m)) {
+    p->word.store_release(kTaken);
+    hand_off_p(p);
+  }
   m->park.sleep();
   m->park.clear();
   m->cur_fs = 0;
-  p = m->next_p;
+  P* p = m->next_p;
   m->next_p = nullptr;
   wire(m, p);
 }

@@ -120,6 +120,7 @@ void on_event(const Event& e, GList* l) {
 }  // namespace
 
 bool netpoll_started() { return started.load_acquire(); }
+bool netpoll_start() { return start(); }
 bool netpoll_has_waiters() { return n_waiters.load_relaxed() != 0; }
 
 // Gs returned are kRunnable but on no queue yet.

@@ -86,6 +86,7 @@ void netpoll_break();
 bool netpoll_has_waiters();
 void netpoll(i64 delay_ns, GList* out);   // -1 block, 0 look
 bool netpoll_started();
+bool netpoll_start();                     // needed for timers too: the poller is what sleeps until the next one
 
 // ---- sysmon.cc / preempt.cc ----
 void start_sysmon();

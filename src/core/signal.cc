@@ -80,6 +80,8 @@ bool dequeue(G* to, u64 want, os::SigInfo* out, bool* left) {
 void deliver_on_g(M* m, G* g, int sig, os::SigInfo* si, os::UContext* uc) {
   SigAction a = actions[sig];
   if (reinterpret_cast<uptr>(a.handler) <= 1) return;
+  g->handled.store_relaxed(g->handled.load_relaxed() + 1);
+  if (!(a.flags & os::kSaRestart)) g->eintr = true;
   if (a.flags & os::kSaResethand) {
     actions[sig].handler = nullptr;
     os::KSigaction dfl{};
@@ -315,6 +317,15 @@ i64 post_signal(G* g, int sig, const os::SigInfo& info) {
   return 0;
 }
 
+// As post_signal, for any disposition: what has no handler is the kernel's to act upon.
+i64 send_to_g(G* g, const os::SigInfo& info) {
+  int sig = info.signo;
+  void* h = actions[sig].handler;
+  if (reinterpret_cast<uptr>(h) > 1 || (g->sigmask & os::sig_bit(sig))) return post_signal(g, sig, info);
+  if (h) return 0;                                   // ignored
+  return os::sys(__NR_kill, sched.pid, sig);         // default: the same for every thread
+}
+
 void dispatch_signals() {
   os::SigInfo si;
   bool left;
@@ -375,8 +386,5 @@ void deliver_signals() {
     os::sigprocmask(2, &back, nullptr);
   }
 }
-
-u32 signal_gen() { return mm()->sig_gen.load_relaxed(); }
-bool interrupted_by_program(u32 gen) { return mm()->sig_gen.load_relaxed() != gen; }
 
 }  // namespace gmpt::core

@@ -40,9 +40,11 @@ bool signals_ours();                  // the kernel holds our handlers
 i64 set_action(int sig, const SigAction* sa, SigAction* old);
 u64 change_mask(G* g, int how, const u64* set);   // the old mask; delivers what became unblocked
 i64 post_signal(G* g, int sig, const os::SigInfo& info);
+i64 send_to_g(G* g, const os::SigInfo& info);
 void dispatch_signals();              // on g0 with a P: find a G for each process-directed signal
 void deliver_signals();               // on a G outside the runtime: run handlers now
-bool interrupted_by_program(u32 gen); // rt: was it a program's signal that ended a system call?
-u32 signal_gen();
+
+// On a G: how many of the program's handlers ran in it so far.
+inline u32 signal_gen() { return mm()->curg->handled.load_relaxed(); }
 
 }  // namespace gmpt::core

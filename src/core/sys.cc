@@ -2,6 +2,7 @@
 #include "core/sys.h"
 
 #include "arch/context.h"
+#include "core/m_start.h"
 #include "core/preempt.h"
 #include "core/signal.h"
 
@@ -24,6 +25,11 @@ void no_p_on_g0(G* g) {
   sched.lock.unlock();
   if (p) {
     wire(m, p);
+    execute(g, false);
+  }
+  if (m->locked_g) {
+    m->p = nullptr;
+    stop_pinned(m);
     execute(g, false);
   }
   stop_m();
@@ -62,6 +68,25 @@ GMPT_NOINLINE void leave_slow() {
 
 GMPT_NOINLINE void sys_end_slow() {
   enter();
+  leave();
+}
+
+void pin(G* g) {
+  enter();
+  M* m = mm();
+  if (g->pins++ == 0) {
+    g->locked_m = m;
+    m->locked_g = g;
+  }
+  leave();
+}
+
+void unpin(G* g) {
+  enter();
+  if (--g->pins == 0) {
+    mm()->locked_g = nullptr;
+    g->locked_m = nullptr;
+  }
   leave();
 }
 

@@ -50,6 +50,10 @@ inline void sys_end() {
   if (GMPT_UNLIKELY(!p || p->word.load_relaxed() != (reinterpret_cast<u64>(m) | kUserTag))) sys_end_slow();
 }
 
+// The calling G stays on its M until unpin(); nests. While it waits, the M waits too.
+void pin(G* g);
+void unpin(G* g);
+
 // The call will block for long: the P goes to others before it starts.
 void sys_begin_blocking();
 

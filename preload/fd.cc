@@ -1,0 +1,162 @@
+// preload/fd.cc -- descriptors coming and going: what the netpoller may believe of a number.
+#include <stdarg.h>
+
+#include "rt/io.h"
+
+#include "preload/interpose.h"
+
+using namespace gmpt;
+using namespace gmpt::core;
+
+namespace {
+
+int opened(int fd, u32 flags) {
+  if (fd >= 0 && rt::on()) fd_opened(fd, flags);
+  return fd;
+}
+u32 nb(bool nonblocking) { return kNbKnown | (nonblocking ? u32{kNb} : 0); }
+
+// A second number for one open file: neither may trust what it remembers of the file's flags.
+int duplicated(int from, int to) {
+  if (to < 0 || !rt::on()) return to;
+  PollDesc* pd = fd_desc(from);
+  u32 f = pd ? pd->flags.load_relaxed() : 0;
+  if (f & kSeen) pd->flags.fetch_or_acq_rel(kShared);
+  fd_opened(to, (f & (kTypeKnown | kSocket | kStream | kEpollFd)) | kShared);
+  if (!(f & kSeen)) fd_forget(to);
+  return to;
+}
+
+void closing(int fd) {
+  if (rt::on() && fd >= 0) fd_closing(fd);
+}
+
+// The real call may block (lingering sockets, network file systems).
+template <class F>
+auto offered(F call) {
+  if (!rt::on() || !rt::self()) return call();
+  sys_begin();
+  auto r = call();
+  sys_end();
+  return r;
+}
+
+}  // namespace
+
+GMPT_API int close(int fd) {
+  closing(fd);
+  return offered([=] { return os::real().close(fd); });
+}
+GMPT_API int __close(int fd) { return close(fd); }
+
+GMPT_API int close_range(unsigned lo, unsigned hi, int flags) noexcept {
+  if (rt::on() && !(flags & 4 /* CLOSE_RANGE_CLOEXEC */))
+    for (u64 fd = lo; fd <= hi && fd < 1 << 20; fd++) fd_closing(static_cast<int>(fd));
+  return os::real().close_range(lo, hi, flags);
+}
+GMPT_API void closefrom(int lo) noexcept {
+  if (rt::on())
+    for (int fd = lo < 0 ? 0 : lo; fd < 1 << 20; fd++) fd_closing(fd);
+  os::real().closefrom(lo);
+}
+
+GMPT_API int fclose(FILE* f) {
+  // libc closes the descriptor inside, out of sight.
+  if (rt::on() && f) closing(fileno(f));
+  return offered([=] { return os::real().fclose(f); });
+}
+GMPT_API int pclose(FILE* f) {
+  if (rt::on() && f) closing(fileno(f));
+  return offered([=] { return os::real().pclose(f); });
+}
+
+GMPT_API int dup(int fd) noexcept { return duplicated(fd, os::real().dup(fd)); }
+GMPT_API int dup2(int from, int to) noexcept {
+  if (from != to && rt::on() && os::sys(__NR_fcntl, from, F_GETFD) >= 0) closing(to);
+  int r = os::real().dup2(from, to);
+  return from == to ? r : duplicated(from, r);
+}
+GMPT_API int __dup2(int from, int to) { return dup2(from, to); }
+GMPT_API int dup3(int from, int to, int flags) noexcept {
+  if (from != to && rt::on() && os::sys(__NR_fcntl, from, F_GETFD) >= 0) closing(to);
+  return duplicated(from, os::real().dup3(from, to, flags));
+}
+
+GMPT_API int socket(int domain, int type, int protocol) noexcept {
+  int base = type & 0xf;
+  return opened(os::real().socket(domain, type, protocol),
+                kTypeKnown | kSocket | (base == SOCK_STREAM ? u32{kStream} : 0) | nb(type & SOCK_NONBLOCK));
+}
+GMPT_API int socketpair(int domain, int type, int protocol, int fds[2]) noexcept {
+  int r = os::real().socketpair(domain, type, protocol, fds);
+  if (r == 0)
+    for (int i = 0; i < 2; i++) opened(fds[i], kTypeKnown | kSocket | ((type & 0xf) == SOCK_STREAM ? u32{kStream} : 0) | nb(type & SOCK_NONBLOCK));
+  return r;
+}
+GMPT_API int pipe(int fds[2]) noexcept {
+  int r = os::real().pipe(fds);
+  if (r == 0)
+    for (int i = 0; i < 2; i++) opened(fds[i], kTypeKnown | nb(false));
+  return r;
+}
+GMPT_API int __pipe(int* fds) { return pipe(fds); }
+GMPT_API int pipe2(int fds[2], int flags) noexcept {
+  int r = os::real().pipe2(fds, flags);
+  if (r == 0)
+    for (int i = 0; i < 2; i++) opened(fds[i], kTypeKnown | nb(flags & O_NONBLOCK));
+  return r;
+}
+GMPT_API int eventfd(unsigned n, int flags) noexcept { return opened(os::real().eventfd(n, flags), kTypeKnown | nb(flags & EFD_NONBLOCK)); }
+GMPT_API int timerfd_create(clockid_t c, int flags) noexcept { return opened(os::real().timerfd_create(c, flags), kTypeKnown | nb(flags & TFD_NONBLOCK)); }
+GMPT_API int signalfd(int fd, const sigset_t* m, int flags) noexcept {
+  int r = os::real().signalfd(fd, m, flags);
+  return fd == -1 ? opened(r, kTypeKnown | nb(flags & SFD_NONBLOCK)) : r;
+}
+GMPT_API int inotify_init() noexcept { return opened(os::real().inotify_init(), kTypeKnown | nb(false)); }
+GMPT_API int inotify_init1(int flags) noexcept { return opened(os::real().inotify_init1(flags), kTypeKnown | nb(flags & IN_NONBLOCK)); }
+GMPT_API int epoll_create(int n) noexcept { return opened(os::real().epoll_create(n), kTypeKnown | kEpollFd); }
+GMPT_API int epoll_create1(int flags) noexcept { return opened(os::real().epoll_create1(flags), kTypeKnown | kEpollFd); }
+
+GMPT_API int fcntl(int fd, int cmd, ...) {
+  va_list ap;
+  va_start(ap, cmd);
+  void* arg = va_arg(ap, void*);
+  va_end(ap);
+  if (!rt::on()) return os::real().fcntl(fd, cmd, arg);
+  switch (cmd) {
+    case F_DUPFD:
+    case F_DUPFD_CLOEXEC:
+      return duplicated(fd, os::real().fcntl(fd, cmd, arg));
+    case F_SETFL: {
+      int r = os::real().fcntl(fd, cmd, arg);
+      if (PollDesc* pd = fd_desc(fd)) pd->flags.fetch_and_acq_rel(~u32{kNbKnown | kNb});
+      return r;
+    }
+    case F_SETLKW:
+    case F_OFD_SETLKW:
+      return offered([=] { return os::real().fcntl(fd, cmd, arg); });
+    default:
+      return os::real().fcntl(fd, cmd, arg);
+  }
+}
+GMPT_API int fcntl64(int fd, int cmd, ...) __attribute__((alias("fcntl")));
+GMPT_API int __fcntl(int fd, int cmd, ...) __attribute__((alias("fcntl")));
+
+GMPT_API int ioctl(int fd, unsigned long req, ...) noexcept {
+  va_list ap;
+  va_start(ap, req);
+  void* arg = va_arg(ap, void*);
+  va_end(ap);
+  int r = offered([=] { return os::real().ioctl(fd, req, arg); });
+  if (req == FIONBIO && rt::on())
+    if (PollDesc* pd = fd_desc(fd)) pd->flags.fetch_and_acq_rel(~u32{kNbKnown | kNb});
+  return r;
+}
+
+GMPT_API int setsockopt(int fd, int level, int name, const void* v, socklen_t n) noexcept {
+  int r = os::real().setsockopt(fd, level, name, v, n);
+  if (r == 0 && level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO)) rt::timeouts_in_use = true;
+  if (r == 0 && level == SOL_SOCKET && name == SO_RCVLOWAT && rt::on())
+    if (PollDesc* pd = fd_desc(fd)) pd->flags.fetch_and_acq_rel(~u32{kStream});  // short reads say nothing then
+  return r;
+}

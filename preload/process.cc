@@ -1,0 +1,90 @@
+// preload/process.cc -- starting processes and this one: fork, spawn, main, dlopen.
+#include <stdarg.h>
+
+#include "core/boot.h"
+#include "core/trace.h"
+#include "base/options.h"
+#include "os/tcb.h"
+#include "preload/interpose.h"
+#include "rt/dl.h"
+#include "rt/fork.h"
+#include "rt/thread.h"
+
+using namespace gmpt;
+
+GMPT_API pid_t fork() noexcept {
+  GMPT_NATIVE(fork);
+  return rt::do_fork();
+}
+GMPT_API pid_t __fork() { return fork(); }
+
+// POSIX lets vfork be fork. A child on the parent's stack would run our calls on the parent's Ms and Ps.
+GMPT_API pid_t vfork() noexcept { return fork(); }
+
+GMPT_API int system(const char* cmd) {
+  GMPT_NATIVE(system, cmd);
+  rt::TrueFs fs;
+  return os::real().system(cmd);
+}
+GMPT_API FILE* popen(const char* cmd, const char* mode) {
+  GMPT_NATIVE(popen, cmd, mode);
+  rt::TrueFs fs;
+  return os::real().popen(cmd, mode);
+}
+GMPT_API int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* fa, const posix_spawnattr_t* attr,
+                         char* const argv[], char* const envp[]) {
+  GMPT_NATIVE(posix_spawn, pid, path, fa, attr, argv, envp);
+  rt::TrueFs fs;
+  return os::real().posix_spawn(pid, path, fa, attr, argv, envp);
+}
+GMPT_API int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* fa, const posix_spawnattr_t* attr,
+                          char* const argv[], char* const envp[]) {
+  GMPT_NATIVE(posix_spawnp, pid, file, fa, attr, argv, envp);
+  rt::TrueFs fs;
+  return os::real().posix_spawnp(pid, file, fa, attr, argv, envp);
+}
+GMPT_API void abort() noexcept {
+  // libc blocks all signals inside, and a core dump should show the true thread.
+  if (rt::on() && rt::self()) {
+    core::pin(rt::self());
+    core::before_fork(rt::self());
+  }
+  os::real().abort();
+  __builtin_unreachable();
+}
+
+GMPT_API void* dlopen(const char* file, int flags) noexcept {
+  void* h = os::real().dlopen(file, flags);
+  rt::modules_changed();
+  return h;
+}
+GMPT_API void* dlmopen(Lmid_t ns, const char* file, int flags) noexcept {
+  void* h = os::real().dlmopen(ns, file, flags);
+  rt::modules_changed();
+  return h;
+}
+GMPT_API int dlclose(void* h) noexcept {
+  int r = os::real().dlclose(h);
+  rt::modules_changed();
+  return r;
+}
+
+namespace {
+
+int (*program_main)(int, char**, char**);
+int main_in_frame(int argc, char** argv, char** envp) { return rt::run_main(program_main, argc, argv, envp); }
+
+__attribute__((constructor)) void at_load() { rt::on(); }
+
+__attribute__((destructor)) void at_unload() {
+  if (options.stats && core::awake()) core::print_stats();
+}
+
+}  // namespace
+
+GMPT_API int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv, void (*init)(), void (*fini)(), void (*rtld_fini)(),
+                               void* stack_end) {
+  rt::on();
+  program_main = main;
+  return os::real().__libc_start_main(rt::on() ? main_in_frame : main, argc, argv, init, fini, rtld_fini, stack_end);
+}

@@ -1,0 +1,59 @@
+// rt/fork.cc -- the child has the calling thread only, and starts dormant.
+//
+// What it is
+//   libc's fork does its own part (locks of malloc and stdio, handlers). Ours is done by a child handler
+//   registered before all others, so that handlers of the program already run on a plain native thread:
+//   every lock, queue, M and P of the parent is forgotten; the calling G's block becomes the main thread's.
+//
+// Invariants
+//   The kernel knows the true FS base from before the fork on: the child has no handler for the trap.
+//
+// Rejected
+//   Stopping the world: no state of ours is carried over, so it need not be consistent.
+#include "rt/fork.h"
+
+#include "core/boot.h"
+#include "core/netpoll.h"
+#include "core/signal.h"
+#include "os/fs.h"
+
+
+namespace gmpt::rt {
+__attribute__((weak)) void once_child();
+
+namespace {
+
+void in_child() {
+  if (once_child) once_child();
+  G* g = tls_g;
+  if (!g) return;
+  tls_g = nullptr;
+  core::after_fork_child(g);
+}
+
+}  // namespace
+
+TrueFs::TrueFs() : g_(self()), pid_(0) {
+  if (!g_) return;
+  pid_ = os::getpid();
+  core::pin(g_);
+  core::before_fork(g_);
+  core::sys_begin();
+}
+
+TrueFs::~TrueFs() {
+  if (!g_ || self() != g_) return;  // a forked child is nobody's G
+  core::sys_end();
+  core::after_fork_parent(g_);
+  core::unpin(g_);
+}
+
+void fork_boot() { pthread_atfork(nullptr, nullptr, in_child); }
+
+pid_t do_fork() {
+  core::fds_shared = true;
+  TrueFs fs;
+  return os::real().fork();
+}
+
+}  // namespace gmpt::rt

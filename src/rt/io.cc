@@ -1,0 +1,247 @@
+// rt/io.cc -- read and write families for Gs: try without blocking, wait in the netpoller, try again.
+//
+// What it is
+//   Sockets are tried with MSG_DONTWAIT, everything else with RWF_NOWAIT, so the program's file flags are
+//   not touched. A short read on a stream says that its queue is empty; the next read then waits at once,
+//   without asking the kernel, until an edge comes (core/netpoll.h N2).
+//
+// Invariants
+//   A blocking write of a stream returns when all is written, or what was written before an error or a
+//   signal, as Linux does.
+//
+// Rejected
+//   Deciding by fstat what a descriptor is: a number may change its meaning at any time (closed inside
+//   libc); trying is always right. Only descriptors seen being created are known to be sockets.
+#include "rt/io.h"
+
+#include "base/mem.h"
+
+namespace gmpt::rt {
+
+using namespace core;
+
+namespace {
+
+constexpr int kNowait = 8;  // RWF_NOWAIT
+
+bool known_socket(PollDesc* pd) {
+  u32 f = pd ? pd->flags.load_relaxed() : 0;
+  return (f & (kSeen | kSocket)) == (kSeen | kSocket);
+}
+
+// The read side's loop. try_once(fd) must not block; full: a result below it means the queue is empty.
+template <class Try, class Block>
+i64 read_loop(int fd, size_t full, bool stream_hint, Why why, Try try_once, Block block) {
+  Blocked op(fd, kIn, why);
+  PollDesc* pd = op.pd();
+  bool first = true;
+  for (;;) {
+    if (pd) {
+      u32 f = pd->flags.load_acquire();
+      constexpr u32 care = kSeen | kReg | kDrained | kReadyIn | kHup;
+      if (stream_hint && (f & care) == (kSeen | kReg | kDrained)) {
+        i64 r = op.wait(true);
+        if (r == -EINTR || (r == -EAGAIN)) return r;
+        pd = op.pd();
+        f = pd->flags.load_acquire();
+      }
+      f = fd_clear(pd, kIn);
+      i64 r = try_once(op.fd());
+      if (r >= 0) {
+        if (stream_hint && r > 0 && static_cast<size_t>(r) < full && (f & (kSeen | kReg | kStream)) == (kSeen | kReg | kStream)) fd_drained(pd, f);
+        op.done();
+        return r;
+      }
+      if (r == -EOPNOTSUPP || r == -EINVAL || r == -ENOSYS) return blocking([&] { return block(op.fd()); });
+      if (r != -EAGAIN) return r;
+      if (stream_hint && (f & (kSeen | kReg | kStream)) == (kSeen | kReg | kStream)) fd_drained(pd, f);
+    }
+    i64 w = op.wait();
+    if (w == Blocked::kMustBlock) return blocking([&] { return block(op.fd()); });
+    if (w < 0) return w;
+    pd = op.pd();
+    first = false;
+  }
+  (void)first;
+}
+
+// A window of an iovec, `skip` bytes in.
+int advance(const struct iovec* iov, int cnt, size_t skip, struct iovec* out, int max) {
+  int n = 0;
+  for (int i = 0; i < cnt && n < max; i++) {
+    if (skip >= iov[i].iov_len) {
+      skip -= iov[i].iov_len;
+      continue;
+    }
+    out[n].iov_base = static_cast<char*>(iov[i].iov_base) + skip;
+    out[n].iov_len = iov[i].iov_len - skip;
+    skip = 0;
+    n++;
+  }
+  return n;
+}
+
+size_t total(const struct iovec* iov, int cnt) {
+  size_t n = 0;
+  for (int i = 0; i < cnt; i++) n += iov[i].iov_len;
+  return n;
+}
+
+// The write side's loop. try_at(fd, done) writes from offset `done` without blocking.
+template <class Try, class Block>
+i64 write_loop(int fd, size_t n, Why why, Try try_at, Block block_at) {
+  Blocked op(fd, kOut, why);
+  size_t done = 0;
+  for (;;) {
+    if (PollDesc* pd = op.pd()) fd_clear(pd, kOut);
+    i64 r = op.pd() ? try_at(op.fd(), done) : -EOPNOTSUPP;
+    if (r >= 0) {
+      done += static_cast<size_t>(r);
+      if (done >= n || r == 0) {
+        op.done();
+        return static_cast<i64>(done);
+      }
+      if (fd_nonblocking(op.fd(), op.pd())) return static_cast<i64>(done);
+      continue;
+    }
+    if (r == -EOPNOTSUPP || r == -EINVAL || r == -ENOSYS) {
+      r = blocking([&] { return block_at(op.fd(), done); });
+      if (r >= 0) return static_cast<i64>(done) + r;
+      return done ? static_cast<i64>(done) : r;
+    }
+    if (r != -EAGAIN) return done ? static_cast<i64>(done) : r;
+    r = op.wait();
+    if (r == Blocked::kMustBlock) {
+      r = blocking([&] { return block_at(op.fd(), done); });
+      if (r >= 0) return static_cast<i64>(done) + r;
+      return done ? static_cast<i64>(done) : r;
+    }
+    if (r < 0) return done ? static_cast<i64>(done) : r;
+  }
+}
+
+}  // namespace
+
+i64 io_recv(int fd, void* buf, size_t n, int flags, struct sockaddr* from, socklen_t* len) {
+  cancellation_point();
+  if (flags & MSG_DONTWAIT) return os::sys(__NR_recvfrom, fd, buf, n, flags, from, len);
+  if ((flags & MSG_WAITALL) && !(flags & (MSG_PEEK | MSG_OOB | MSG_ERRQUEUE))) {
+    size_t done = 0;
+    socklen_t keep = len ? *len : 0;
+    for (;;) {
+      if (len) *len = keep;
+      i64 r = io_recv(fd, static_cast<char*>(buf) + done, n - done, flags & ~MSG_WAITALL, from, len);
+      if (r <= 0) return done ? static_cast<i64>(done) : r;
+      done += static_cast<size_t>(r);
+      u32 f = fd_desc(fd) ? fd_desc(fd)->flags.load_relaxed() : 0;
+      bool stream = f & kStream;
+      if (!stream) {
+        int type = 0;
+        socklen_t l = sizeof type;
+        os::sys(__NR_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &l);
+        stream = type == SOCK_STREAM;
+      }
+      if (!stream || done >= n || fd_nonblocking(fd, fd_desc(fd))) return static_cast<i64>(done);
+    }
+  }
+  bool hint = !(flags & ~MSG_NOSIGNAL);
+  return read_loop(fd, n, hint, Why::kRead,
+                   [&](int f) { return os::sys(__NR_recvfrom, f, buf, n, flags | MSG_DONTWAIT, from, len); },
+                   [&](int f) { return os::sys(__NR_recvfrom, f, buf, n, flags, from, len); });
+}
+
+i64 io_recvmsg(int fd, struct msghdr* m, int flags) {
+  cancellation_point();
+  if (flags & MSG_DONTWAIT) return os::sys(__NR_recvmsg, fd, m, flags);
+  if (flags & MSG_WAITALL) return blocking([&] { return os::sys(__NR_recvmsg, fd, m, flags); });
+  // The kernel writes the lengths back only on success, so the header can be used again after EAGAIN.
+  return read_loop(fd, total(m->msg_iov, static_cast<int>(m->msg_iovlen)), false, Why::kRead,
+                   [&](int f) { return os::sys(__NR_recvmsg, f, m, flags | MSG_DONTWAIT); },
+                   [&](int f) { return os::sys(__NR_recvmsg, f, m, flags); });
+}
+
+i64 io_read(int fd, void* buf, size_t n) {
+  PollDesc* pd = fd_desc(fd);
+  if (known_socket(pd)) {
+    if (n == 0) return os::sys(__NR_read, fd, buf, n);
+    return io_recv(fd, buf, n, 0, nullptr, nullptr);
+  }
+  cancellation_point();
+  struct iovec v = {buf, n};
+  return read_loop(fd, n, false, Why::kRead, [&](int f) { return os::sys(__NR_preadv2, f, &v, 1, -1, -1, kNowait); },
+                   [&](int f) { return os::sys(__NR_read, f, buf, n); });
+}
+
+i64 io_readv(int fd, const struct iovec* iov, int cnt) {
+  cancellation_point();
+  return read_loop(fd, 0, false, Why::kRead, [&](int f) { return os::sys(__NR_preadv2, f, iov, cnt, -1, -1, kNowait); },
+                   [&](int f) { return os::sys(__NR_readv, f, iov, cnt); });
+}
+
+i64 io_send(int fd, const void* buf, size_t n, int flags, const struct sockaddr* to, socklen_t len) {
+  cancellation_point();
+  if (flags & MSG_DONTWAIT) return os::sys(__NR_sendto, fd, buf, n, flags, to, len);
+  return write_loop(fd, n, Why::kWrite,
+                    [&](int f, size_t at) { return os::sys(__NR_sendto, f, static_cast<const char*>(buf) + at, n - at, flags | MSG_DONTWAIT, to, len); },
+                    [&](int f, size_t at) { return os::sys(__NR_sendto, f, static_cast<const char*>(buf) + at, n - at, flags, to, len); });
+}
+
+i64 io_sendmsg(int fd, const struct msghdr* m, int flags) {
+  cancellation_point();
+  if (flags & MSG_DONTWAIT) return os::sys(__NR_sendmsg, fd, m, flags);
+  auto at = [&](int f, size_t skip, int fl) {
+    if (!skip) return os::sys(__NR_sendmsg, f, m, fl);
+    struct iovec w[16];
+    struct msghdr part = *m;  // control data went with the first bytes
+    part.msg_control = nullptr;
+    part.msg_controllen = 0;
+    part.msg_iov = w;
+    part.msg_iovlen = static_cast<size_t>(advance(m->msg_iov, static_cast<int>(m->msg_iovlen), skip, w, 16));
+    return os::sys(__NR_sendmsg, f, &part, fl);
+  };
+  // A bad header faults in the kernel, not here.
+  size_t n = m && m->msg_iov ? total(m->msg_iov, static_cast<int>(m->msg_iovlen)) : 0;
+  return write_loop(fd, n, Why::kWrite, [&](int f, size_t skip) { return at(f, skip, flags | MSG_DONTWAIT); },
+                    [&](int f, size_t skip) { return at(f, skip, flags); });
+}
+
+i64 io_write(int fd, const void* buf, size_t n) {
+  PollDesc* pd = fd_desc(fd);
+  if (known_socket(pd)) return io_send(fd, buf, n, 0, nullptr, 0);
+  cancellation_point();
+  auto* p = static_cast<const char*>(buf);
+  return write_loop(fd, n, Why::kWrite,
+                    [&](int f, size_t at) {
+                      struct iovec v = {const_cast<char*>(p) + at, n - at};
+                      return os::sys(__NR_pwritev2, f, &v, 1, -1, -1, kNowait);
+                    },
+                    [&](int f, size_t at) { return os::sys(__NR_write, f, p + at, n - at); });
+}
+
+i64 io_writev(int fd, const struct iovec* iov, int cnt) {
+  cancellation_point();
+  if (cnt <= 0 || cnt > 1024) return os::sys(__NR_writev, fd, iov, cnt);
+  size_t n = total(iov, cnt);
+  return write_loop(fd, n, Why::kWrite,
+                    [&](int f, size_t at) {
+                      if (!at) return os::sys(__NR_pwritev2, f, iov, cnt, -1, -1, kNowait);
+                      struct iovec w[16];
+                      int k = advance(iov, cnt, at, w, 16);
+                      return os::sys(__NR_pwritev2, f, w, k, -1, -1, kNowait);
+                    },
+                    [&](int f, size_t at) {
+                      if (!at) return os::sys(__NR_writev, f, iov, cnt);
+                      i64 sum = 0;  // the remainder, window by window; each call blocks until it is written
+                      while (at < n) {
+                        struct iovec w[16];
+                        int k = advance(iov, cnt, at, w, 16);
+                        i64 r = os::sys(__NR_writev, f, w, k);
+                        if (r <= 0) return sum ? sum : r;
+                        sum += r;
+                        at += static_cast<size_t>(r);
+                      }
+                      return sum;
+                    });
+}
+
+}  // namespace gmpt::rt

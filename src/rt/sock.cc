@@ -1,0 +1,78 @@
+// rt/sock.cc -- accept and connect for Gs.
+//
+// What it is
+//   Neither has a "do not wait" flag. accept asks poll first; among the Gs of this process one at a time
+//   asks and accepts (kAccepting), so the call blocks only if another process was faster, and then it
+//   blocks as it would natively, without its P. connect is made as a blocking call with the P on offer.
+//
+// Invariants
+//   After a success ready is set again and the next waiter woken: one edge may stand for many connections.
+#include "rt/io.h"
+
+namespace gmpt::rt {
+
+using namespace core;
+
+namespace {
+
+constexpr u32 kAccepting = 1u << 15;
+
+i64 accept_raw(int fd, struct sockaddr* a, socklen_t* len, int flags) {
+  return os::sys(__NR_accept4, fd, a, len, flags);
+}
+
+i64 opened(i64 c, u32 listener, int flags) {
+  if (c < 0) return c;
+  u32 f = kTypeKnown | kSocket | (listener & kStream) | kNbKnown | (flags & SOCK_NONBLOCK ? u32{kNb} : 0);
+  fd_opened(static_cast<int>(c), f);
+  return c;
+}
+
+bool pending(int fd) {
+  struct pollfd p = {fd, POLLIN, 0};
+  return os::sys(__NR_poll, &p, 1, 0) != 0;
+}
+
+}  // namespace
+
+i64 io_accept(int fd, struct sockaddr* a, socklen_t* len, int flags) {
+  cancellation_point();
+  Blocked op(fd, kIn, Why::kAccept);
+  for (;;) {
+    PollDesc* pd = op.pd();
+    if (!pd || fd_nonblocking(op.fd(), pd)) return opened(accept_raw(op.fd(), a, len, flags), pd ? pd->flags.load_relaxed() : 0, flags);
+    if (!(pd->flags.fetch_or_acq_rel(kAccepting) & kAccepting)) {
+      fd_clear(pd, kIn);
+      if (pending(op.fd())) {
+        i64 c = blocking([&] { return accept_raw(op.fd(), a, len, flags); });
+        pd->flags.fetch_and_acq_rel(~u32{kAccepting});
+        u32 f = pd->flags.load_relaxed();
+        if (c >= 0) pd->flags.fetch_or_acq_rel(kReadyIn);
+        op.done();
+        return opened(c, f, flags);
+      }
+      pd->flags.fetch_and_acq_rel(~u32{kAccepting});
+    }
+    i64 r = op.wait();
+    if (r == Blocked::kMustBlock) return opened(blocking([&] { return accept_raw(op.fd(), a, len, flags); }), 0, flags);
+    if (r < 0) return r;
+  }
+}
+
+i64 io_connect(int fd, const struct sockaddr* a, socklen_t len) {
+  cancellation_point();
+  // Interrupted, the connection goes on being made and POSIX has connect return EINTR, not start again.
+  G* g = self();
+  u32 before = g->handled.load_relaxed();
+  core::sys_begin();
+  i64 r = os::sys(__NR_connect, fd, a, len);
+  core::sys_end();
+  if (r != -EINTR || g->handled.load_relaxed() != before) return r;
+  // Our own signal ended the wait: the kernel finishes the handshake, a second call reports how it went.
+  return blocking([&] {
+    i64 again = os::sys(__NR_connect, fd, a, len);
+    return again == -EISCONN ? 0 : again;
+  });
+}
+
+}  // namespace gmpt::rt
