@@ -18,6 +18,8 @@
 #include "os/fs.h"
 
 
+extern "C" int __register_atfork(void (*)(), void (*)(), void (*)(), void* dso);
+
 namespace gmpt::rt {
 __attribute__((weak)) void once_child();
 
@@ -48,7 +50,7 @@ TrueFs::~TrueFs() {
   core::unpin(g_);
 }
 
-void fork_boot() { pthread_atfork(nullptr, nullptr, in_child); }
+void fork_boot() { __register_atfork(nullptr, nullptr, in_child, nullptr); }
 
 pid_t do_fork() {
   core::fds_shared = true;
