@@ -49,6 +49,11 @@ gmpt_preempt_landing:
   movl GMPT_XSAVE_LO(%rbx), %eax
   movl GMPT_XSAVE_LO+4(%rbx), %edx
   xsave64 64(%rbx)
+  fninit                       // the next G expects an empty x87 stack (gogo loads its control word)
+  testb $4, GMPT_XSAVE_LO(%rbx)
+  jz 1f
+  vzeroupper                   // dirty upper halves would slow every SSE instruction of the next G
+1:
   call gmpt_preempt_park
   movl GMPT_XSAVE_LO(%rbx), %eax
   movl GMPT_XSAVE_LO+4(%rbx), %edx

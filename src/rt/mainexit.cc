@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "os/libc.h"
 #include "rt/key.h"
+#include "rt/robust.h"
 #include "rt/thread.h"
 
 extern "C" {
@@ -53,6 +54,7 @@ int run_main(int (*main)(int, char**, char**), int argc, char** argv, char** env
   if (!t->exited) t->result = PTHREAD_CANCELED;
   os::libc_private().call_tls_dtors();
   run_key_destructors();
+  robust_owner_died(g);
   {
     Rt rt(g);
     u32 life = Thread::kJoinable;

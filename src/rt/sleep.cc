@@ -14,9 +14,9 @@ int sleep_until(clockid_t clock, int flags, const timespec* t, timespec* rem) {
   if (!plain || !t) {
     // CPU-time clocks, alarm clocks, bad ones: the kernel's own business, errors included.
     core::sys_begin();
-    i64 r = os::sys(__NR_clock_nanosleep, clock, flags, t, rem);
+    int e = os::real().clock_nanosleep(clock, flags, t, rem);
     core::sys_end();
-    return static_cast<int>(-r);
+    return e;
   }
   // CLOCK_REALTIME relative sleeps are not affected by steps of the clock: POSIX measures an interval.
   u64 deadline = absolute ? deadline_abs(clock, t) : deadline_rel(t);

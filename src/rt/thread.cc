@@ -20,6 +20,7 @@
 #include "os/tcb.h"
 #include "rt/key.h"
 #include "rt/mainexit.h"
+#include "rt/robust.h"
 
 extern "C" {
 int __sigsetjmp(struct __jmp_buf_tag*, int) noexcept __attribute__((returns_twice));
@@ -75,6 +76,7 @@ void thread_main(G* g) {
 void thread_end(G* g) {
   os::libc_private().call_tls_dtors();
   run_key_destructors();
+  robust_owner_died(g);
   // No signal handler may run on a stack that is about to be somebody else's.
   u64 all = ~u64{0};
   if (g->sigmask != all && (g->sigpending.load_relaxed() || core::signals_waiting_now())) core::change_mask(g, 2, &all);

@@ -1,0 +1,54 @@
+// rt/robust.cc -- what the kernel does for the robust list of a kernel thread that exits, done for a G.
+//
+// What it is
+//   Robust mutexes are locked by libc's own code (rt/mutex.cc does not take them over), which links each
+//   held one into the list in the control block, and leaves "owner died" to the kernel. A G's end is no
+//   kernel thread's end, so it is done here, with the kernel's protocol.
+//
+// Invariants
+//   The list's links may have bit 0 set (priority inheritance); the list ends at its head. At most 2048
+//   entries are followed, as in the kernel, so a broken list cannot hold up the exit.
+#include "rt/robust.h"
+
+#include "os/tcb.h"
+
+namespace gmpt::rt {
+
+namespace {
+constexpr u32 kOwnerDied = 0x40000000, kWaiters = 0x80000000, kTidMask = 0x3fffffff;
+constexpr int kLimit = 2048;
+
+void mark(uptr entry, i64 offset, i32 tid) {
+  u32* word = reinterpret_cast<u32*>(entry + static_cast<uptr>(offset));
+  u32 w = as_atomic(word).load_acquire();
+  while ((w & kTidMask) == static_cast<u32>(tid)) {
+    if (!as_atomic(word).cas_acq_rel(w, (w & kWaiters) | kOwnerDied)) continue;
+    // Shared wake: the mutex may be process-shared, and a private waiter sleeps on the same key space
+    // only if woken with the private flag too.
+    if (w & kWaiters) {
+      os::sys(__NR_futex, word, 1 /* WAKE */, 1);
+      os::sys(__NR_futex, word, 129 /* WAKE|PRIVATE */, 1);
+    }
+    return;
+  }
+}
+}  // namespace
+
+void robust_owner_died(G* g) {
+  if (!os::tcb.robust) return;
+  uptr head = g->fs + os::tcb.tid + 16;
+  uptr entry = os::get_word(head, 0) & ~uptr{1};
+  if (entry == head) return;
+  i64 offset = static_cast<i64>(os::get_word(head, 8));
+  uptr pending = os::get_word(head, 16) & ~uptr{1};
+  for (int i = 0; i < kLimit && entry && entry != head; i++) {
+    uptr next = os::get_word(entry, 0) & ~uptr{1};
+    if (entry != pending) mark(entry, offset, g->tid);
+    entry = next;
+  }
+  if (pending) mark(pending, offset, g->tid);
+  os::set_word(head, 0, head);
+  os::set_word(head, 16, 0);
+}
+
+}  // namespace gmpt::rt
