@@ -40,9 +40,10 @@ struct P {
   Stats stats;                     // own
   // sysmon's memory of its last look
   u32 seen_tick, seen_sys_tick;
-  u64 seen_owner;                  // word with the user tag: who held it
+  M* seen_owner;                   // who held it
   u64 since;                       // since when all of the above is unchanged
   u64 looked_at;                   // last look into /proc
+  u64 asleep_at;                   // where it was found asleep then; 0 = it ran
   u64 asked_at;                    // when preemption was requested in this slice; 0 = not
 };
 

@@ -31,17 +31,20 @@ constexpr u64 kLookEvery = 1 * kMs;
 constexpr u64 kTakeAnyway = 10 * kMs;    // unanswered preemption: the M runs on without its P
 constexpr u64 kPollEvery = 1 * kMs;
 
-// True if the kernel thread sleeps. /proc/…/syscall says "running" or what it is blocked in.
-bool asleep(i32 tid) {
-  char path[64];
-  Fmt f(path, sizeof path);
+// 0 if the kernel thread runs (or is ready to), else a number that stays the same while it sleeps at the
+// same place: /proc/…/syscall says "running" or the call, its arguments, stack pointer and PC.
+u64 asleep(i32 tid) {
+  char buf[256];
+  Fmt f(buf, sizeof buf);
   f.str("/proc/self/task/").dec(tid).str("/syscall");
   i64 fd = os::sys(__NR_openat, -100, f.c_str(), 02000000, 0);
-  if (fd < 0) return false;
-  char c = 'r';
-  os::sys(__NR_read, fd, &c, 1);
+  if (fd < 0) return 0;
+  i64 n = os::sys(__NR_read, fd, buf, sizeof buf);
   os::sys(__NR_close, fd);
-  return c != 'r';
+  if (n <= 0 || buf[0] == 'r') return 0;
+  u64 h = 0xcbf29ce484222325ull;
+  for (i64 i = 0; i < n; i++) h = (h ^ static_cast<u8>(buf[i])) * 0x100000001b3ull;
+  return h | 1;
 }
 
 u64 runnable_count() {
@@ -74,38 +77,44 @@ bool take(P* p, u64 word) {
 // One P. True if something was done.
 bool retake(P* p, u64 now, u64 slice, bool others_wait) {
   u64 word = p->word.load_acquire();
-  if (!(word & kUserTag) || word == kTaken) {
+  M* m = p_owner(word);
+  if (!m) {  // idle, or in a thief's hand
     p->since = 0;
-    // In the runtime or idle. The slice goes on: an M in user code at the next look with the same tick.
     return false;
   }
-  M* m = p_owner(word);
+  bool in_user = word & kUserTag;
   u32 tick = p->sched_tick.load_relaxed(), sys_tick = m->sys_tick.load_relaxed();
-  bool in_sys = m->in_sys.load_relaxed();
-  if (!p->since || p->seen_tick != tick || p->seen_owner != word) {
+  if (!p->since || p->seen_tick != tick || p->seen_owner != m) {
     p->seen_tick = tick;
-    p->seen_owner = word;
+    p->seen_owner = m;
     p->seen_sys_tick = sys_tick;
     p->since = p->looked_at = now;
-    p->asked_at = 0;
+    p->asked_at = p->asleep_at = 0;
     return false;
   }
-  bool work = others_wait || !p->runq.empty() || (netpoll_has_waiters() && sched.last_poll.load_relaxed() != 0) ||
-              p->timers.next.load_relaxed() != kNever;
-  if (!work && sched.n_idle_p.load_relaxed()) return false;
-  if (in_sys && p->seen_sys_tick == sys_tick && (work || now - p->since > 10 * kMs)) return take(p, word);  // one tick in the same call
-  p->seen_sys_tick = sys_tick;
-  if (!work) return false;
-  u64 ran = now - p->since;
-  if (ran > kLookAfter && now - p->looked_at >= min_of(kLookEvery, max_of(slice, 100 * kUs))) {
-    p->looked_at = now;
-    if (asleep(m->tid)) return take(p, word);
-  }
+  // A pair that readies each other shares one slice (runnext), in the runtime or out of it: so the tick
+  // counts, not the tag.
   bool queued = others_wait || !p->runq.empty();
+  bool work = queued || (netpoll_has_waiters() && sched.last_poll.load_relaxed() != 0) || p->timers.next.load_relaxed() != kNever;
+  if (!work && sched.n_idle_p.load_relaxed()) return false;
+  u64 ran = now - p->since;
+  if (in_user) {
+    bool same_call = m->in_sys.load_relaxed() && p->seen_sys_tick == sys_tick;  // for one tick of ours, 20 us or more
+    p->seen_sys_tick = sys_tick;
+    if (same_call && (work || ran > 10 * kMs)) return take(p, word);
+    if (!work) return false;
+    if (ran > kLookAfter && now - p->looked_at >= kLookEvery) {
+      p->looked_at = now;
+      u64 at = asleep(m->tid);
+      // Twice at the same place: asleep, not just waiting for a page or a moment's lock.
+      if (at && at == p->asleep_at) return take(p, word);
+      p->asleep_at = at;
+    }
+  }
   if (ran < slice || !queued) return false;
   if (!p->asked_at) p->asked_at = now;
-  if (now - p->asked_at > kTakeAnyway) return take(p, word);
-  if (options.preempt && !asleep(m->tid)) preempt_m(m);
+  if (in_user && now - p->asked_at > kTakeAnyway) return take(p, word);
+  if (options.preempt && !(in_user && p->asleep_at)) preempt_m(m);
   return true;
 }
 
@@ -127,7 +136,7 @@ void make_room(u64 now) {
     u64 word = p->word.load_acquire();
     if (!(word & kUserTag) || word == kTaken) continue;
     p->urgent.store_relaxed(1);
-    if (p->since && p->seen_owner == word && now - p->since >= kMinTurn && (!best || p->since < best->since)) best = p;
+    if (p->since && p->seen_owner == p_owner(word) && now - p->since >= kMinTurn && (!best || p->since < best->since)) best = p;
   }
   if (!best) return;
   u64 word = best->word.load_acquire();
