@@ -186,9 +186,11 @@ G* rest_p(M* m, P* p) {
   if (G* g = globq_batch_locked(p)) return g;
   unwire(m);
   p_idle_put_locked(p);
-  if (m->spinning) return nullptr;
   fence();  // [need]
-  if (!sched.need_spinning.load_relaxed()) return nullptr;
+  if (m->spinning || !sched.need_spinning.load_relaxed()) {
+    sched.n_resting++;
+    return nullptr;
+  }
   sched.need_spinning.store_relaxed(0);
   wire(m, p_idle_get_locked());
   become_spinning(m);
@@ -253,21 +255,21 @@ top:
   if (G* g = rest_p(m, p)) return g;
   if (m->p) goto top;
 
-  bool was_spinning = m->spinning;
+  bool was_spinning = m->spinning, resting = true;
   if (was_spinning) {
     m->spinning = false;
     i32 n = sched.n_spinning.fetch_sub_acq_rel(1);
     GMPT_CHECK(n > 0, "negative count of spinning Ms");
     fence();  // [dekker] retire: the decrement, then every source again
     if (sched.globq_size.load_acquire() || any_queue_has_work()) {
-      sched.lock.lock();
-      P* got = p_idle_get_spinning_locked();
-      sched.lock.unlock();
+      bool offered;
+      P* got = rest_end(m, true, &offered);
       if (got) {
         wire(m, got);
-        become_spinning(m);
+        if (!offered) become_spinning(m);
         goto top;
       }
+      resting = false;
     }
   }
   fence();  // a timer added after our look at the heap: its adder sees last_poll, or we see the timer
@@ -276,6 +278,14 @@ top:
   if ((poll_until != kNever && netpoll_start()) || (netpoll_started() && netpoll_has_waiters())) {
     u64 old = sched.last_poll.exchange_acq_rel(0);
     if (old != 0) {
+      bool offered = false;
+      P* offer = resting ? rest_end(m, false, &offered) : nullptr;
+      resting = false;
+      if (offer) {
+        sched.last_poll.store_release(old);
+        wire(m, offer);
+        goto top;
+      }
       sched.poll_until.store_release(poll_until);
       fence();
       // Re-read after publishing poll_until: an adder who saw the former value did not break the poll.
@@ -300,7 +310,7 @@ top:
       sched.lock.unlock();
       if (!got) {
         inject(&l, nullptr);
-        stop_m();
+        stop_m(false);
         goto top;
       }
       wire(m, got);
@@ -316,16 +326,17 @@ top:
     u64 until = sched.poll_until.load_acquire();
     if (poll_until != kNever && (until == 0 || poll_until < until)) netpoll_break();
   }
-  if (signals_waiting()) {
-    sched.lock.lock();
-    P* got = p_idle_get_locked();
-    sched.lock.unlock();
+  if (signals_waiting() && resting) {
+    bool offered;
+    P* got = rest_end(m, true, &offered);
     if (got) {
       wire(m, got);
+      if (!offered) become_spinning(m);
       goto top;
     }
+    resting = false;
   }
-  stop_m();
+  stop_m(resting);
   goto top;
 }
 

@@ -3,6 +3,10 @@
 // Invariants
 //   I1  At most one wake-up is under way: wake_p raises n_spinning from 0 to 1 before it wakes anybody.
 //   I2  A P on the idle list has an empty run queue.
+//   I4  An M on its way to sleep is "resting". A P that needs an M goes to a resting one as an offer before a
+//       new kernel thread is made, and nobody leaves the resting state without looking for an offer (all
+//       under the lock), so n_offers <= n_resting and none is forgotten. Without this, wakes that come
+//       faster than Ms get to sleep would start a kernel thread each.
 //   I3  n_idle_p == n_procs means that nothing runs; then sysmon sleeps too.
 //
 // Memory orders
@@ -78,12 +82,36 @@ void wake_p() {
   start_m(p, true);
 }
 
+// m stops resting: because it sleeps (want = false), blocks in the netpoller (false) or saw work (true).
+// Returns a P for it: an offer (then it must not sleep; *offered; m->spinning is set as the offer says), or
+// with `want` an idle one.
+P* rest_end(M* m, bool want, bool* offered) {
+  os::Guard l(sched.lock);
+  sched.n_resting--;
+  *offered = false;
+  if (P* p = sched.offers) {
+    sched.offers = p->link;
+    sched.n_offers--;
+    m->spinning = p->offer_spins;
+    *offered = true;
+    return p;
+  }
+  return want ? p_idle_get_spinning_locked() : nullptr;
+}
+
 void start_m(P* p, bool spinning) {
   sched.lock.lock();
   M* m = sched.idle_ms;
   if (m) {
     sched.idle_ms = m->idle_link;
     sched.n_idle_m--;
+  } else if (sched.n_resting > sched.n_offers) {
+    p->offer_spins = spinning;
+    p->link = sched.offers;
+    sched.offers = p;
+    sched.n_offers++;
+    sched.lock.unlock();
+    return;
   }
   sched.lock.unlock();
   sched.stats.wakes++;
@@ -107,10 +135,20 @@ void start_m(P* p, bool spinning) {
   if (spinning) sched.n_spinning.fetch_sub_acq_rel(1);
 }
 
-void stop_m() {
+void stop_m(bool resting) {
   M* m = mm();
   GMPT_CHECK(!m->spinning, "an M goes to sleep while it spins");
   sched.lock.lock();
+  if (resting) {
+    sched.n_resting--;
+    if (P* p = sched.offers) {
+      sched.offers = p->link;
+      sched.n_offers--;
+      m->spinning = p->offer_spins;
+      sched.lock.unlock();
+      return wire(m, p);
+    }
+  }
   m->idle_link = sched.idle_ms;
   sched.idle_ms = m;
   sched.n_idle_m++;

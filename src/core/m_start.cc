@@ -110,7 +110,7 @@ void run_pinned_elsewhere(G* g) {
   p->word.store_release(kTaken);
   lm->next_p = p;
   lm->park.wake();
-  stop_m();
+  stop_m(false);
 }
 
 void stop_pinned(M* m) {

@@ -33,6 +33,7 @@ struct P {
   Atomic<u32> urgent;              // any: look at the global queue first, somebody woke and must not wait
   bool idle;                       // lock: sched.lock
   P* link;                         // lock: sched.lock
+  bool offer_spins;                // lock: sched.lock: whoever takes the offer is counted as spinning
   RunQueue runq;                   // see runq.h
   TimerHeap timers;                // see timers.h
   GList free_gs;                   // own: dead Gs with default stacks

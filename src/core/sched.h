@@ -26,6 +26,9 @@ struct Sched {
   os::Lock lock;
   M* idle_ms = nullptr;             // lock; last in, first out
   u32 n_idle_m = 0;                 // lock
+  u32 n_resting = 0;                // lock; Ms between giving their P back and being on idle_ms
+  P* offers = nullptr;              // lock; Ps for resting Ms, see idle.cc I4
+  u32 n_offers = 0;                 // lock
   P* idle_ps = nullptr;             // lock
   GList globq;                      // lock
   Atomic<u32> globq_size;           // written under lock
@@ -70,7 +73,8 @@ void wire(M* m, P* p);
 P* unwire(M* m);
 void wake_p();
 void start_m(P* p, bool spinning);
-void stop_m();
+void stop_m(bool resting);
+P* rest_end(M* m, bool want, bool* offered);
 void hand_off_p(P* p);               // the caller holds p by kTaken
 void wake_sysmon();
 

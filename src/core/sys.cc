@@ -32,7 +32,7 @@ void no_p_on_g0(G* g) {
     stop_pinned(m);
     execute(g, false);
   }
-  stop_m();
+  stop_m(false);
   schedule();
 }
 
