@@ -45,12 +45,22 @@
  * Not here   broadcast, requeue, M parking. Wait numbers wrap at 2^30 or more, out of reach of a timer.
  * Lineage    Go runtime: gopark's commit function, selectDone, timer seq; Linux futex buckets.
  *
- * @base  locked   -DW=2 -DROUNDS=2 -DTOKENS=1
- * @base  two      -DW=2 -DROUNDS=2 -DTOKENS=2
- * @base  copied   -DW=2 -DROUNDS=2 -DTOKENS=1 -DCOPIED
- * @quick locked   -DW=2 -DROUNDS=2 -DTOKENS=1
- * @quick copied   -DW=2 -DROUNDS=2 -DTOKENS=1 -DCOPIED
+ * @base  locked     -DROUNDS=2 -DTOKENS=1
+ * @base  tokens     -DROUNDS=2 -DTOKENS=2
+ * @base  interrupt  -DROUNDS=1 -DTOKENS=1 -DINTERRUPT
+ * @base  copied     -DROUNDS=2 -DTOKENS=1 -DCOPIED
+ * @quick locked     -DROUNDS=2 -DTOKENS=1
+ * @quick interrupt  -DW=1 -DROUNDS=2 -DTOKENS=1 -DINTERRUPT
  */
+#ifdef WEAK_INTR_EARLY
+#define INTERRUPT
+#undef  W
+#undef  ROUNDS
+#undef  TOKENS
+#define W 1
+#define ROUNDS 1
+#define TOKENS 0
+#endif
 #ifndef W
 #define W 2
 #endif
@@ -60,7 +70,7 @@
 #ifndef TOKENS
 #define TOKENS 1
 #endif
-#if defined(WEAK_CLAIM_UNLOCKED)
+#ifdef WEAK_CLAIM_UNLOCKED
 #define COPIED
 #endif
 
@@ -93,26 +103,21 @@ bit  tstop[W * ROUNDS];
 #define MINE(g, s)  seq[g] == s
 #endif
 
-/* claim the wait s of g: won, and was = the state replaced */
+/* claim the wait s of g: won, and was = the state replaced. A CAS loop, so one step. */
 inline claim(g, s, why) {
-  was = st[g];                                       /* load, then CAS: two steps */
-  do
-  :: atomic { !(MINE(g, s) && (was == ARMED || was == PARKED)) -> won = 0; was = 0; break }
-  :: atomic {
-       MINE(g, s) && (was == ARMED || was == PARKED) ->
-       if
-       :: st[g] == was ->
-          assert(why != TIME || seq[g] == s);
+  atomic {
+    if
+    :: MINE(g, s) && (st[g] == ARMED || st[g] == PARKED) ->
+       assert(why != TIME || seq[g] == s);
+       was = st[g]; won = 1;
 #ifdef WEAK_REASON_OUTSIDE
-          st[g] = WOKEN;
+       st[g] = WOKEN
 #else
-          st[g] = why;
+       st[g] = why
 #endif
-          won = 1; break
-       :: else -> was = st[g]
-       fi
-     }
-  od;
+    :: else -> won = 0
+    fi
+  };
 #ifdef WEAK_REASON_OUTSIDE
   if :: won -> reason[g] = why :: else fi
 #endif
@@ -148,18 +153,16 @@ proctype Waiter(byte id) {
         won = pend[id];
 #endif
         atomic { assert(st[id] == IDLE); seq[id]++; st[id] = ARMED; reason[id] = 0 };
-        LOCK(B);
-        atomic { q!id, seq[id]; live[id] = 1; UNLOCK(B) };
+        atomic { !B -> q!id, seq[id]; live[id] = 1 };    /* holds B for this step */
         UNLOCK(U);
         if :: tset[id * ROUNDS + r] = seq[id] :: skip fi;  /* timed or not */
 #ifndef WEAK_INTR_EARLY
         won = pend[id];                              /* after arming [dekker] */
 #endif
-        if
-        :: won -> won = 0; claim(id, seq[id], INTR)
-        :: else
-        fi;
-        atomic { won = 0; was = 0 };
+        atomic {
+          if :: won -> claim(id, seq[id], INTR) :: else fi;
+          won = 0; was = 0
+        };
 #ifdef WEAK_COMMIT_STORE
         atomic { why = (st[id] == ARMED -> 1 : 0) };
         atomic { if :: why -> st[id] = PARKED; off[id] = 1 :: else fi; why = 0 };
@@ -180,11 +183,11 @@ end_parked:
         };
         if
         :: why != SIG ->
-           LOCK(B);
 #ifndef WEAK_NO_UNLINK
-           atomic { if :: q??[eval(id), _] -> q??eval(id), _ :: else fi };
+           atomic { !B -> if :: q??[eval(id), _] -> q??eval(id), _ :: else fi }
+#else
+           !B
 #endif
-           UNLOCK(B)
         :: else -> assert(!(q??[eval(id), _]))
         fi;
         atomic {
@@ -267,7 +270,9 @@ init {
     :: else -> break
     od;
     run Signaller();
+#ifdef INTERRUPT
     run Interrupter()
+#endif
   }
   timeout ->
   i = 0;

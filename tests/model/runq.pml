@@ -41,10 +41,12 @@
  * Not here   index wrap-around (a thief asleep for exactly 2^32 pops); batches put at once.
  * Lineage    Go runtime: runqput, runqputslow, runqget, runqgrab, runqempty.
  *
- * @base  two-thieves  -DN=6 -DTRIES=2
- * @base  observer     -DOBSERVER -DN=5 -DTRIES=1 -DTHIEVES=1
- * @quick two-thieves  -DN=5 -DTRIES=1
- * @quick observer     -DOBSERVER -DN=4 -DTRIES=1 -DTHIEVES=1
+ * @base  ring-4    -DCAP=4 -DN=5 -DTRIES=1
+ * @base  ring-2    -DCAP=2 -DN=4 -DTRIES=2
+ * @base  observer  -DCAP=2 -DN=4 -DTRIES=1 -DTHIEVES=1 -DOBSERVER
+ * @quick ring-2    -DCAP=2 -DN=4 -DTRIES=1
+ * @quick observer  -DCAP=2 -DN=3 -DTRIES=1 -DTHIEVES=1 -DOBSERVER
+ * @weak  -DCAP=2 -DN=4 -DTRIES=1
  */
 #ifdef WEAK_EMPTY_ONCE
 #define OBSERVER

@@ -29,8 +29,8 @@
  *                           transient nmspinning=1) was about to release its P
  *   WEAK_NO_GLOBAL_RECHECK  retire re-scans the Ps only
  *   WEAK_NO_CHAIN           an M that found work while spinning does not wake the next one
- *   No counterexample is known for "only the spinner that brings the count to 0 re-scans" as long
- *   as wakep undoes its increment under sched.lock; all re-scan here anyway, as in Go.
+ *   That every retiring spinner re-scans, not only the one that brings the count to 0, is Go's caution
+ *   and is kept; with two Ps at most one M retires at a time, so its absence is not shown here.
  *
  * Not here   netpoll and timers as sources of work, idle-P mask, runnext. An M is awaited, not created,
  *            when none is idle.
