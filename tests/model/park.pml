@@ -49,7 +49,8 @@
  * @base  tokens     -DROUNDS=2 -DTOKENS=2
  * @base  interrupt  -DROUNDS=1 -DTOKENS=1 -DINTERRUPT
  * @base  copied     -DROUNDS=2 -DTOKENS=1 -DCOPIED
- * @quick locked     -DROUNDS=2 -DTOKENS=1
+ * @quick locked     -DROUNDS=1 -DTOKENS=1
+ * @quick stale      -DW=1 -DROUNDS=2 -DTOKENS=1
  * @quick interrupt  -DW=1 -DROUNDS=2 -DTOKENS=1 -DINTERRUPT
  */
 #ifdef WEAK_INTR_EARLY

@@ -44,8 +44,8 @@
  * @base  ring-4    -DCAP=4 -DN=5 -DTRIES=1
  * @base  ring-2    -DCAP=2 -DN=4 -DTRIES=2
  * @base  observer  -DCAP=2 -DN=4 -DTRIES=1 -DTHIEVES=1 -DOBSERVER
- * @quick ring-2    -DCAP=2 -DN=4 -DTRIES=1
- * @quick observer  -DCAP=2 -DN=3 -DTRIES=1 -DTHIEVES=1 -DOBSERVER
+ * @quick ring-2    -DCAP=2 -DN=3 -DTRIES=2
+ * @quick observer  -DCAP=2 -DN=2 -DTRIES=1 -DTHIEVES=1 -DOBSERVER
  * @weak  -DCAP=2 -DN=4 -DTRIES=1
  */
 #ifdef WEAK_EMPTY_ONCE
