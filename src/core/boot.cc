@@ -9,6 +9,7 @@
 #include "arch/context.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "core/cputime.h"
 #include "core/m_start.h"
 #include "core/netpoll.h"
 #include "core/preempt.h"
@@ -66,6 +67,7 @@ const char* boot(i64 g_word, G** main_g) {
   os::clock_init();
   sched.pid = os::getpid();
   sched.boot_ns = os::now_ns();
+  cpu_tsc0 = arch::rdtsc();
   if (const char* missing = os::tcb_init(g_word)) return missing;
   if (!os::fs_init(options.fs)) return "a way to set the FS base";
   i64 e = os::sys(__NR_epoll_create1, 02000000);
@@ -86,6 +88,7 @@ const char* boot(i64 g_word, G** main_g) {
     m->curg = g;
     g->m = m;
     m->cur_fs = g->fs;
+    cpu_in(g);
     os::sigaltstack(&m->sigstack, nullptr);
     P* p = p_idle_get_locked();
     m->p = p;

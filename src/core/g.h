@@ -54,6 +54,8 @@ struct G {
   Atomic<u32> handled;           // own: program handlers run so far in this thread
   bool eintr = false;            // own: one of them had no SA_RESTART since this was cleared
 
+  u64 cpu_ns = 0, cpu_cycles = 0, cpu_mark = 0;  // own, see cputime.h
+
   void (*entry)(G*) = nullptr;   // once: runs on the G's stack
   void (*on_exit)(G*) = nullptr; // on g0, after the last instruction on its stack
   u64 id = 0;                    // never reused

@@ -3,6 +3,7 @@
 // Who may call it
 //   schedule() and execute() run on g0 with a P. Neither returns: the next visit starts at g0's top.
 #include "arch/context.h"
+#include "core/cputime.h"
 #include "core/m_start.h"
 #include "core/sched.h"
 #include "core/signal.h"
@@ -39,6 +40,7 @@ void reset_spinning(M* m) {
     m->kmask = kernel_mask(g->sigmask);
     os::set_mask(m->kmask);
   }
+  cpu_in(g);
   gmpt_gogo(g);
 }
 
@@ -63,6 +65,7 @@ void reset_spinning(M* m) {
 namespace {
 
 void yield_on_g0(G* g) {
+  cpu_out(g);
   M* m = mm();
   P* p = m->p;
   m->curg = nullptr;
@@ -75,6 +78,7 @@ void yield_on_g0(G* g) {
 }
 
 void preempted_on_g0(G* g) {
+  cpu_out(g);
   M* m = mm();
   m->curg = nullptr;
   g->m = nullptr;

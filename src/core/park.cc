@@ -12,6 +12,7 @@
 #include "core/park.h"
 
 #include "arch/context.h"
+#include "core/cputime.h"
 #include "core/sched.h"
 #include "core/signal.h"
 #include "os/clock.h"
@@ -21,6 +22,7 @@ namespace gmpt::core {
 namespace {
 
 void park_on_g0(G* g) {
+  cpu_out(g);
   M* m = mm();
   m->curg = nullptr;
   g->m = nullptr;

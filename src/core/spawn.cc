@@ -6,6 +6,7 @@
 #include "core/spawn.h"
 
 #include "arch/context.h"
+#include "core/cputime.h"
 #include "os/slab.h"
 #include "os/tcb.h"
 
@@ -19,7 +20,8 @@ u32 n_pools;
 os::Lock pools_lock;
 os::Slab g_slab(align_up(sizeof(G), size_t{64}), 256 << 10);
 Atomic<u64> next_id;
-constexpr i32 kFirstTid = 1 << 22;  // above any kernel thread id, below FUTEX_TID_MASK
+// Above any kernel thread id, below FUTEX_TID_MASK; 28 bits, so that it fits a CPU-clock id too.
+constexpr i32 kFirstTid = 1 << 22;
 
 G* new_g() {
   G* g = static_cast<G*>(g_slab.take());
@@ -28,7 +30,7 @@ G* new_g() {
   g->waiter.g = g;
   u64 n = next_id.fetch_add_relaxed(1);
   g->id = n;
-  g->tid = kFirstTid + 1 + static_cast<i32>(n % 0x3f000000);
+  g->tid = kFirstTid + 1 + static_cast<i32>(n % 0x0f000000);
   G* head = sched.all_gs.load_acquire();
   do g->all_next = head; while (!sched.all_gs.cas_acq_rel(head, g));
   return g;
@@ -38,7 +40,7 @@ G* new_g() {
 void renumber(G* g) {
   u64 n = next_id.fetch_add_relaxed(1);
   g->id = n;
-  g->tid = kFirstTid + 1 + static_cast<i32>(n % 0x3f000000);
+  g->tid = kFirstTid + 1 + static_cast<i32>(n % 0x0f000000);
 }
 
 void entry_on_g(void* arg) {
@@ -48,6 +50,7 @@ void entry_on_g(void* arg) {
 }
 
 void exit_on_g0(G* g) {
+  cpu_out(g);
   M* m = mm();
   m->curg = nullptr;
   g->m = nullptr;
@@ -132,6 +135,7 @@ void g_start(G* g, void (*entry)(G*), bool have_p) {
   g->locked_m = nullptr;
   g->sigpending.store_relaxed(0);
   g->why = Why::kNone;
+  g->cpu_ns = g->cpu_cycles = 0;
   sched.n_gs.fetch_add_acq_rel(1);
   if (have_p) {
     mm()->p->stats.spawned++;

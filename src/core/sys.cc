@@ -2,6 +2,7 @@
 #include "core/sys.h"
 
 #include "arch/context.h"
+#include "core/cputime.h"
 #include "core/m_start.h"
 #include "core/preempt.h"
 #include "core/signal.h"
@@ -12,6 +13,7 @@ namespace {
 
 // The G runs on, but its M has no P: rest it where others find it, unless a P turned up.
 void no_p_on_g0(G* g) {
+  cpu_out(g);
   M* m = mm();
   m->curg = nullptr;
   g->m = nullptr;
