@@ -37,6 +37,8 @@ GMPT_API int pthread_timedjoin_np(pthread_t t, void** result, const struct times
 
 GMPT_API int pthread_detach(pthread_t t) noexcept { return OURS(t) ? rt::thread_detach(t) : os::real().pthread_detach(t); }
 
+GMPT_API int pthread_cancel(pthread_t t) { return OURS(t) ? rt::thread_cancel(t) : os::real().pthread_cancel(t); }
+
 GMPT_API void pthread_exit(void* result) {
   rt::on();
   rt::thread_exit(result);

@@ -54,6 +54,9 @@ struct G {
   Atomic<u32> handled;           // own: program handlers run so far in this thread
   bool eintr = false;            // own: one of them had no SA_RESTART since this was cleared
 
+  Atomic<u32> cancel_req;        // any: pthread_cancel was called for this thread
+  bool cancellable = false;      // own: the wait in progress is a cancellation point
+
   u64 cpu_ns = 0, cpu_cycles = 0, cpu_mark = 0;  // own, see cputime.h
 
   void (*entry)(G*) = nullptr;   // once: runs on the G's stack

@@ -34,16 +34,23 @@ void park_on_g0(G* g) {
     execute(g, true);
   }
   fence();  // [sigwait]
-  if (GMPT_UNLIKELY(signal_pending_for(g)) && g->waiter.claim(seq, Reason::kInterrupted) == Waiter::Claim::kParked) execute(g, true);
+  if (GMPT_UNLIKELY(signal_pending_for(g) || (g->cancellable && cancel_due(g))) && g->waiter.claim(seq, Reason::kInterrupted) == Waiter::Claim::kParked) execute(g, true);
   schedule();
 }
 
 }  // namespace
 
+// The waits that POSIX makes cancellation points.
+constexpr u32 kCancellable = 1u << static_cast<u32>(Why::kCond) | 1u << static_cast<u32>(Why::kSem) | 1u << static_cast<u32>(Why::kJoin) |
+                             1u << static_cast<u32>(Why::kSleep) | 1u << static_cast<u32>(Why::kRead) | 1u << static_cast<u32>(Why::kWrite) |
+                             1u << static_cast<u32>(Why::kAccept) | 1u << static_cast<u32>(Why::kConnect) | 1u << static_cast<u32>(Why::kPoll) |
+                             1u << static_cast<u32>(Why::kEpoll) | 1u << static_cast<u32>(Why::kPause);
+
 Reason park(u64 deadline, Why why, const void* what) {
   G* g = mm()->curg;
   g->why = why;
   g->what = what;
+  g->cancellable = (kCancellable >> static_cast<u32>(why)) & 1;
   if (deadline != kNever) {
     TimerHeap* h = &mm()->p->timers;
     h->add(&g->timer, deadline, &g->waiter, g->wait_seq);
@@ -52,6 +59,7 @@ Reason park(u64 deadline, Why why, const void* what) {
   }
   gmpt_mcall(&park_on_g0);
   if (deadline != kNever) timer_del(&g->timer);
+  g->cancellable = false;
   g->why = Why::kNone;
   return g->waiter.reason();
 }

@@ -13,6 +13,7 @@
 #include <initializer_list>
 #include "base/mem.h"
 #include "core/signal.h"
+#include "os/fs.h"
 #include "core/sys.h"
 #include "os/cpu.h"
 #include "os/fs.h"
@@ -90,7 +91,7 @@ void on_preempt(M* m, os::UContext* uc) {
     m->pending.fetch_or_acq_rel(kPendPreempt);
     return;
   }
-  if (!g || !movable(uc->rip)) return;
+  if (!g || (!movable(uc->rip) && !cancel_async(g))) return;  // asynchronous cancellation may hit libc: it is libc's own way
   u64* slot = reinterpret_cast<u64*>(uc->rsp - 136);
   uptr lo = g->stack_lo, hi = g->stack_hi;
   if (uc->rsp >= lo && uc->rsp < hi && uc->rsp - lo < 1024) return;  // no room for the landing's frame
@@ -111,8 +112,10 @@ __attribute__((visibility("hidden"))) void gmpt_preempt_park() {
   M* m = mm();
   m->pending.fetch_and_acq_rel(~u32{kPendPreempt});
   m->p->stats.preempts++;
-  yield_preempted();
+  G* g = m->curg;
+  if (!cancel_async(g)) yield_preempted();
   leave();
+  if (GMPT_UNLIKELY(cancel_async(g)) && async_cancel_hook) async_cancel_hook();
 }
 
 __attribute__((visibility("hidden"))) void gmpt_preempt_end(void* block) {

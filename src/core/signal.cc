@@ -15,6 +15,7 @@
 namespace gmpt::core {
 
 int preempt_sig = os::kSigUrg;
+void (*async_cancel_hook)();
 Atomic<u32> process_signals;
 
 namespace {
@@ -315,6 +316,23 @@ i64 post_signal(G* g, int sig, const os::SigInfo& info) {
   if (m && m != mm() && m->curg == g) os::tgkill(sched.pid, m->tid, preempt_sig);
   if (m == mm()) m->pending.fetch_or_acq_rel(kPendSignal);
   return 0;
+}
+
+// [sigwait] as post_signal: request; fence; look at the waiter  |  commit; fence; look at the request.
+void request_cancel(G* g) {
+  as_atomic(reinterpret_cast<u32*>(g->fs + os::tcb.cancelhandling)).fetch_or_acq_rel(8);
+  g->cancel_req.store_release(1);
+  fence();
+  u32 w = g->waiter.word.load_acquire();
+  if (g->cancellable && cancel_due(g)) {
+    GList l;
+    if (wake_claimed(&g->waiter, g->waiter.claim(w >> 8, Reason::kInterrupted), &l)) {
+      if (!l.empty()) ready_list(&l, os::gs_base() != 0);
+      return;
+    }
+  }
+  M* m = g->m;
+  if (m && m->curg == g && cancel_async(g)) os::tgkill(sched.pid, m->tid, preempt_sig);
 }
 
 // As post_signal, for any disposition: what has no handler is the kernel's to act upon.

@@ -18,6 +18,7 @@
 //   kernel thread with signals blocked.
 #pragma once
 #include "core/sched.h"
+#include "os/tcb.h"
 
 namespace gmpt::core {
 
@@ -31,6 +32,14 @@ extern Atomic<u32> process_signals;   // count of process-directed signals waiti
 
 inline bool signals_waiting() { return GMPT_UNLIKELY(process_signals.load_relaxed() != 0); }
 inline bool signals_waiting_now() { return process_signals.load_acquire() != 0; }
+// Cancellation is requested, enabled and not under way. The bits are glibc's (os/tcb.h): 1 disabled, 2 asynchronous,
+// 8 requested, 16 exiting, 32 ended.
+inline bool cancel_due(G* g) {
+  if (GMPT_LIKELY(!g->cancel_req.load_acquire())) return false;
+  return (*reinterpret_cast<volatile u32*>(g->fs + os::tcb.cancelhandling) & (1 | 8 | 16 | 32)) == 8;
+}
+inline bool cancel_async(G* g) { return cancel_due(g) && (*reinterpret_cast<volatile u32*>(g->fs + os::tcb.cancelhandling) & 2); }
+
 inline bool signal_pending_for(G* g) { return (g->sigpending.load_acquire() & ~g->sigmask) != 0; }
 u64 kernel_mask(u64 program_mask);
 
@@ -41,6 +50,8 @@ i64 set_action(int sig, const SigAction* sa, SigAction* old);
 u64 change_mask(G* g, int how, const u64* set);   // the old mask; delivers what became unblocked
 i64 post_signal(G* g, int sig, const os::SigInfo& info);
 i64 send_to_g(G* g, const os::SigInfo& info);
+void request_cancel(G* g);             // inside the runtime: sets the bit, ends a cancellable wait, or kicks the M
+extern void (*async_cancel_hook)();   // rt's: unwinds the calling G; called outside the runtime
 void dispatch_signals();              // on g0 with a P: find a G for each process-directed signal
 void deliver_signals();               // on a G outside the runtime: run handlers now
 

@@ -136,6 +136,7 @@ void g_start(G* g, void (*entry)(G*), bool have_p) {
   g->sigpending.store_relaxed(0);
   g->why = Why::kNone;
   g->cpu_ns = g->cpu_cycles = 0;
+  g->cancel_req.store_relaxed(0);
   sched.n_gs.fetch_add_acq_rel(1);
   if (have_p) {
     mm()->p->stats.spawned++;

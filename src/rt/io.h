@@ -48,16 +48,22 @@ class Blocked {
 
 bool fd_nonblocking(int fd, core::PollDesc* pd);
 
-// A blocking system call with the P on offer: EINTR of our own signals is hidden.
+// A blocking system call with the P on offer: EINTR of our own signals is hidden. While it blocks the thread
+// is cancellable asynchronously, as in libc's own wrappers.
 template <class F>
 i64 blocking(F call) {
   G* g = self();
+  int type;
+  pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
   for (;;) {
     u32 before = g->handled.load_relaxed();
     core::sys_begin();
     i64 r = call();
     core::sys_end();
-    if (r != -EINTR || g->handled.load_relaxed() != before) return r;
+    if (r != -EINTR || g->handled.load_relaxed() != before) {
+      pthread_setcanceltype(type, nullptr);
+      return r;
+    }
   }
 }
 

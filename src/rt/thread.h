@@ -33,6 +33,7 @@ int thread_join(pthread_t t, void** result, u64 deadline);
 int thread_tryjoin(pthread_t t, void** result);
 int thread_detach(pthread_t t);
 [[noreturn]] void thread_exit(void* result);
+int thread_cancel(pthread_t t);
 int thread_getattr(pthread_t t, pthread_attr_t* attr);
 int thread_setname(pthread_t t, const char* name);
 int thread_getname(pthread_t t, char* buf, size_t n);
