@@ -19,7 +19,6 @@ constexpr u32 kMaxFds = 1 << 20;
 constexpr u32 kBatch = 128;
 constexpr u64 kBreakTag = ~u64{0};
 constexpr u32 kEpIn = 1, kEpPri = 2, kEpOut = 4, kEpErr = 8, kEpHup = 16, kEpRdhup = 0x2000, kEpEt = 1u << 31;
-constexpr u32 kReadyBit[2] = {kReadyIn, kReadyOut};
 
 struct Event { u32 events; u64 data; } __attribute__((packed));
 
@@ -104,6 +103,8 @@ void claim_waiters(PollDesc* pd, u32 d, bool watchers, GList* l) {
   }
 }
 
+void count_edge(PollDesc* pd, u32 d) { pd->edges[d].store_release((pd->edges[d].load_relaxed() + 1) & ~(1u << 31)); }  // [edge]
+
 void on_event(const Event& e, GList* l) {
   u32 fd = static_cast<u32>(e.data);
   PollDesc* pd = &table[fd];
@@ -111,8 +112,9 @@ void on_event(const Event& e, GList* l) {
   if (pd->gen != static_cast<u32>(e.data >> 32)) return;  // fetched before a close; its successor is another file
   bool end = e.events & (kEpErr | kEpHup);
   bool in = end || (e.events & (kEpIn | kEpPri | kEpRdhup)), out = end || (e.events & kEpOut);
-  u32 set = (in ? u32{kReadyIn} : 0) | (out ? u32{kReadyOut} : 0) | (end || (e.events & kEpRdhup) ? u32{kHup} : 0);
-  pd->flags.fetch_or_acq_rel(set);
+  if (end || (e.events & kEpRdhup)) pd->flags.fetch_or_acq_rel(kHup);
+  if (in) count_edge(pd, kIn);
+  if (out) count_edge(pd, kOut);
   if (in) claim_waiters(pd, kIn, true, l);
   if (out) claim_waiters(pd, kOut, true, l);
 }
@@ -181,6 +183,7 @@ void fd_opened(int fd, u32 flags) {
   if (!pd) return;
   os::Guard l(pd->lock);
   pd->gen++;
+  pd->drained.store_relaxed(0);
   pd->flags.store_release(kSeen | flags);
 }
 
@@ -244,10 +247,9 @@ void fd_release(PollNode* n) {
   if (last) os::sys(__NR_close, n->fd);
 }
 
-Reason fd_wait(Rt& rt, PollDesc* pd, PollNode* n, int fd, Dir dir, u64 deadline, Why why, bool drained_only) {
+Reason fd_wait(Rt& rt, PollDesc* pd, PollNode* n, int fd, Dir dir, u32 seen, u64 deadline, Why why) {
   pd->lock.lock();
-  u32 f = pd->flags.load_acquire();
-  if ((f & kReadyBit[dir]) || (drained_only && !(f & kDrained))) {
+  if (fd_edge(pd, dir) != seen) {  // N1
     pd->lock.unlock();
     n->fd = fd;
     return Reason::kWoken;
@@ -303,14 +305,10 @@ void fd_pass_on(Rt& rt, PollDesc* pd, Dir dir) {
   rt.ready(&l);
 }
 
-u32 fd_clear(PollDesc* pd, Dir dir) {
-  u32 f = pd->flags.load_acquire();
-  u32 bits = dir == kIn ? kReadyIn | kDrained : kReadyOut;
-  for (;;) {
-    if (!(f & bits)) return f;
-    u32 to = (f & ~bits) + kEpoch;
-    if (pd->flags.cas_acq_rel(f, to)) return to;
-  }
+// Callers are G's outside the runtime; the lock is for those inside.
+void fd_more(PollDesc* pd, Dir dir) {
+  os::Guard l(pd->lock);
+  count_edge(pd, dir);
 }
 
 void netpoll_child() {

@@ -56,7 +56,7 @@ i64 rounds(Rt& rt, int ep, epoll_event* events, int max, u64 limit) {
   if (!pd) return kRefused;
   i64 r;
   for (Reason why = Reason::kNone;;) {
-    core::fd_clear(pd, core::kIn);
+    u32 seen = core::fd_edge(pd, core::kIn);
     r = ask(fd, events, max);
     if (r != 0) break;
     if (why == Reason::kTimeout) break;
@@ -65,7 +65,7 @@ i64 rounds(Rt& rt, int ep, epoll_event* events, int max, u64 limit) {
       break;
     }
     node.fd = fd;
-    why = core::fd_wait(rt, pd, &node, fd, core::kIn, limit, Why::kEpoll, false);
+    why = core::fd_wait(rt, pd, &node, fd, core::kIn, seen, limit, Why::kEpoll);
     if (node.fd != fd) {  // closed meanwhile: the wait goes on, as the call holds the open file
       fd = node.fd;
       pd = desc_of(fd);

@@ -29,40 +29,39 @@ bool known_socket(PollDesc* pd) {
   return (f & (kSeen | kSocket)) == (kSeen | kSocket);
 }
 
+// Does a short read mean "empty" on this descriptor, and do we hear of what comes later?
+bool short_means_empty(PollDesc* pd) {
+  constexpr u32 need = kSeen | kReg | kStream;
+  return (pd->flags.load_relaxed() & (need | kHup)) == need;
+}
+
 // The read side's loop. try_once(fd) must not block; full: a result below it means the queue is empty.
 template <class Try, class Block>
-i64 read_loop(int fd, size_t full, bool stream_hint, Why why, Try try_once, Block block) {
+i64 read_loop(int fd, size_t full, bool hint, Why why, Try try_once, Block block) {
   Blocked op(fd, kIn, why);
-  PollDesc* pd = op.pd();
-  bool first = true;
   for (;;) {
-    if (pd) {
-      u32 f = pd->flags.load_acquire();
-      constexpr u32 care = kSeen | kReg | kDrained | kReadyIn | kHup;
-      if (stream_hint && (f & care) == (kSeen | kReg | kDrained)) {
-        i64 r = op.wait(true);
-        if (r == -EINTR || (r == -EAGAIN)) return r;
-        pd = op.pd();
-        f = pd->flags.load_acquire();
-      }
-      f = fd_clear(pd, kIn);
-      i64 r = try_once(op.fd());
-      if (r >= 0) {
-        if (stream_hint && r > 0 && static_cast<size_t>(r) < full && (f & (kSeen | kReg | kStream)) == (kSeen | kReg | kStream)) fd_drained(pd, f);
-        op.done();
-        return r;
-      }
-      if (r == -EOPNOTSUPP || r == -EINVAL || r == -ENOSYS) return blocking([&] { return block(op.fd()); });
-      if (r != -EAGAIN) return r;
-      if (stream_hint && (f & (kSeen | kReg | kStream)) == (kSeen | kReg | kStream)) fd_drained(pd, f);
+    PollDesc* pd = op.pd();
+    if (!pd) return blocking([&] { return block(op.fd()); });
+    u32 seen = fd_edge(pd, kIn);
+    if (hint && pd->drained.load_relaxed() == seen && short_means_empty(pd)) {
+      i64 r = op.wait(seen, false);
+      if (r == -EINTR || r == -EAGAIN) return r;
+      pd = op.pd();
+      seen = fd_edge(pd, kIn);
     }
-    i64 w = op.wait();
+    bool tracked = hint && short_means_empty(pd);  // registered before the attempt, or the hint means nothing
+    i64 r = try_once(op.fd());
+    if (r >= 0) {
+      if (tracked && r > 0 && static_cast<size_t>(r) < full) pd->drained.store_relaxed(seen);
+      op.done();
+      return r;
+    }
+    if (r == -EOPNOTSUPP || r == -EINVAL || r == -ENOSYS) return blocking([&] { return block(op.fd()); });
+    if (r != -EAGAIN) return r;
+    i64 w = op.wait(seen);
     if (w == Blocked::kMustBlock) return blocking([&] { return block(op.fd()); });
     if (w < 0) return w;
-    pd = op.pd();
-    first = false;
   }
-  (void)first;
 }
 
 // A window of an iovec, `skip` bytes in.
@@ -93,7 +92,7 @@ i64 write_loop(int fd, size_t n, Why why, Try try_at, Block block_at) {
   Blocked op(fd, kOut, why);
   size_t done = 0;
   for (;;) {
-    if (PollDesc* pd = op.pd()) fd_clear(pd, kOut);
+    u32 seen = op.pd() ? fd_edge(op.pd(), kOut) : 0;
     i64 r = op.pd() ? try_at(op.fd(), done) : -EOPNOTSUPP;
     if (r >= 0) {
       done += static_cast<size_t>(r);
@@ -110,7 +109,7 @@ i64 write_loop(int fd, size_t n, Why why, Try try_at, Block block_at) {
       return done ? static_cast<i64>(done) : r;
     }
     if (r != -EAGAIN) return done ? static_cast<i64>(done) : r;
-    r = op.wait();
+    r = op.wait(seen);
     if (r == Blocked::kMustBlock) {
       r = blocking([&] { return block_at(op.fd(), done); });
       if (r >= 0) return static_cast<i64>(done) + r;

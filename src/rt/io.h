@@ -30,10 +30,11 @@ class Blocked {
   ~Blocked();
   int fd() const { return fd_; }
   core::PollDesc* pd() const { return pd_; }
-  // After -EAGAIN: 0 try again; -EAGAIN the caller's to see (O_NONBLOCK, SO_*TIMEO ran out); -EINTR; or
-  // kMustBlock: epoll refuses this file, make the blocking call.
+  // After -EAGAIN, or relying on "drained". seen: fd_edge() from before the attempt.
+  // 0 try again; -EAGAIN the caller's to see (O_NONBLOCK, SO_*TIMEO ran out); -EINTR; or kMustBlock: epoll
+  // refuses this file, make the blocking call.
   static constexpr i64 kMustBlock = -4000;
-  i64 wait(bool drained_only = false);
+  i64 wait(u32 seen, bool tried = true);
   void done();   // the operation succeeded: others waiting in this direction may have something to do
 
  private:

@@ -47,11 +47,10 @@ Blocked::~Blocked() {
   if (moved_) fd_release(&node_);
 }
 
-i64 Blocked::wait(bool drained_only) {
+i64 Blocked::wait(u32 seen, bool tried) {
   if (!pd_) return kMustBlock;
   if (fd_nonblocking(fd_, pd_)) {
-    if (drained_only) return 0;  // the kernel knows the exact answer
-    return -EAGAIN;
+    return tried ? -EAGAIN : 0;  // not tried: the kernel knows the exact answer
   }
   cancellation_point();
   if (!deadline_) deadline_ = socket_timeout(fd_, pd_, dir_);
@@ -60,16 +59,14 @@ i64 Blocked::wait(bool drained_only) {
   Reason r;
   {
     Rt rt(g);
-    PollDesc* before = pd_;
-    r = fd_wait(rt, pd_, &node_, fd_, dir_, deadline_, why_, drained_only);
+    r = fd_wait(rt, pd_, &node_, fd_, dir_, seen, deadline_, why_);
     if (node_.fd >= 0 && node_.fd != fd_) {  // closed under us: the open file lives on under another number
       fd_ = node_.fd;
       pd_ = node_.pd;
       moved_ = true;
     }
-    (void)before;
   }
-  cancellation_point();
+  if (r == Reason::kInterrupted) cancellation_point();  // a woken one makes its attempt first (core/netpoll.h N3)
   switch (r) {
     case Reason::kTimeout: return -EAGAIN;
     case Reason::kClosed: return kMustBlock;

@@ -6,7 +6,8 @@
 //   blocks as it would natively, without its P. connect is made as a blocking call with the P on offer.
 //
 // Invariants
-//   After a success ready is set again and the next waiter woken: one edge may stand for many connections.
+//   A success counts as an edge and wakes the next waiter: one edge may stand for many connections, and a G
+//   that found another one accepting must look again.
 #include "rt/io.h"
 
 namespace gmpt::rt {
@@ -14,8 +15,6 @@ namespace gmpt::rt {
 using namespace core;
 
 namespace {
-
-constexpr u32 kAccepting = 1u << 15;
 
 i64 accept_raw(int fd, struct sockaddr* a, socklen_t* len, int flags) {
   return os::sys(__NR_accept4, fd, a, len, flags);
@@ -26,6 +25,11 @@ i64 opened(i64 c, u32 listener, int flags) {
   u32 f = kTypeKnown | kSocket | (listener & kStream) | kNbKnown | (flags & SOCK_NONBLOCK ? u32{kNb} : 0);
   fd_opened(static_cast<int>(c), f);
   return c;
+}
+
+void more(PollDesc* pd) {
+  Rt rt(self());
+  fd_more(pd, kIn);
 }
 
 bool pending(int fd) {
@@ -41,19 +45,19 @@ i64 io_accept(int fd, struct sockaddr* a, socklen_t* len, int flags) {
   for (;;) {
     PollDesc* pd = op.pd();
     if (!pd || fd_nonblocking(op.fd(), pd)) return opened(accept_raw(op.fd(), a, len, flags), pd ? pd->flags.load_relaxed() : 0, flags);
+    u32 seen = fd_edge(pd, kIn);
     if (!(pd->flags.fetch_or_acq_rel(kAccepting) & kAccepting)) {
-      fd_clear(pd, kIn);
       if (pending(op.fd())) {
         i64 c = blocking([&] { return accept_raw(op.fd(), a, len, flags); });
         pd->flags.fetch_and_acq_rel(~u32{kAccepting});
         u32 f = pd->flags.load_relaxed();
-        if (c >= 0) pd->flags.fetch_or_acq_rel(kReadyIn);
+        if (c >= 0) more(pd);
         op.done();
         return opened(c, f, flags);
       }
       pd->flags.fetch_and_acq_rel(~u32{kAccepting});
     }
-    i64 r = op.wait();
+    i64 r = op.wait(seen);
     if (r == Blocked::kMustBlock) return opened(blocking([&] { return accept_raw(op.fd(), a, len, flags); }), 0, flags);
     if (r < 0) return r;
   }
