@@ -235,6 +235,17 @@ i64 wait_rounds(G* g, u32 count, u64 limit, const void* what, Each each, Ask ask
   }
 }
 
+// The kernel says EINTR even without waiting when any signal is on its way, ours included. Inside the
+// runtime no handler runs, and what was queued meets the park.
+template <class Call>
+i64 asked(G* g, Call call) {
+  for (;;) {
+    u32 before = g->handled.load_relaxed();
+    i64 r = call();
+    if (r != -os::kEINTR || g->handled.load_relaxed() != before) return r;
+  }
+}
+
 // ---- poll ------------------------------------------------------------------------------------------
 
 constexpr short kReadSide = POLLIN | POLLPRI | POLLRDNORM | POLLRDBAND | POLLRDHUP;
@@ -262,7 +273,8 @@ i64 poll_wait(pollfd* p, nfds_t n, u64 limit, const u64* mask) {
   cancellation_point();
   if (limit == kBadDeadline) return -os::kEINVAL;
   if (mask && !readable(mask, sizeof *mask)) return -os::kEFAULT;
-  auto ask = [&] { return os::sys(__NR_poll, p, n, 0); };
+  G* g = self();
+  auto ask = [&] { return asked(g, [&] { return os::sys(__NR_poll, p, n, 0); }); };
   if (limit == 0 || !may_link_first(p, n)) {
     i64 r = ask();
     if (r != 0 || (limit == 0 && !mask)) return r;
@@ -277,7 +289,6 @@ i64 poll_wait(pollfd* p, nfds_t n, u64 limit, const u64* mask) {
       if (wants_write(p[i])) f(p[i].fd, core::kOut);
     }
   };
-  G* g = self();
   i64 r;
   Signals sig(g, mask);
   do {
@@ -337,10 +348,15 @@ struct Sets {
     struct { const u64* mask; size_t n; } m = {mask, 8};
     return os::sys(__NR_pselect6, n, s[0], s[1], s[2], t, mask ? &m : nullptr);
   }
+  i64 ask_in(u64* const* s) {
+    return asked(self(), [&] {
+      os::Ts zero{};
+      return call(s, &zero, nullptr);
+    });
+  }
   i64 ask() {
-    os::Ts zero{};
     copy(now, was);
-    return call(now, &zero, nullptr);
+    return ask_in(now);
   }
   void copy(u64* const* to, u64* const* from) {
     for (u32 i = 0; i < 3; i++)
@@ -370,8 +386,7 @@ struct Sets {
 // The sets are copied, then asked in place: from here on they are known to be writable.
 i64 select_saved(Sets& s, u64 limit, const u64* mask) {
   s.copy(s.was, s.user);
-  os::Ts zero{};
-  i64 r = s.call(s.user, &zero, nullptr);
+  i64 r = s.ask_in(s.user);
   if (r != 0) return r;
   G* g = self();
   Signals sig(g, mask);
@@ -398,8 +413,7 @@ i64 select_wait(int n, fd_set* r, fd_set* w, fd_set* x, u64 limit, const u64* ma
   if (limit == kBadDeadline) return -os::kEINVAL;
   if (mask && !readable(mask, sizeof *mask)) return -os::kEFAULT;
   Sets s{n, 0, {reinterpret_cast<u64*>(r), reinterpret_cast<u64*>(w), reinterpret_cast<u64*>(x)}, {}, {}};
-  os::Ts zero{};
-  if (n < 0 || (limit == 0 && !mask)) return s.call(s.user, &zero, nullptr);
+  if (n < 0 || (limit == 0 && !mask)) return s.ask_in(s.user);
   u32 bits = static_cast<u32>(n);
   if (bits > FD_SETSIZE) {
     u32 most = table_size();
@@ -407,7 +421,7 @@ i64 select_wait(int n, fd_set* r, fd_set* w, fd_set* x, u64 limit, const u64* ma
   }
   s.words = (bits + 63) / 64;
   for (u64* u : s.user)
-    if (u && s.words && !readable(u, s.words * 8)) return s.call(s.user, &zero, nullptr);  // EFAULT, or an earlier error
+    if (u && s.words && !readable(u, s.words * 8)) return s.ask_in(s.user);  // EFAULT, or an earlier error
   i64 got;
   if (s.words <= kLocalWords) {
     u64 mem[6][kLocalWords];
