@@ -1,0 +1,152 @@
+// rt/sem.cc -- semaphores in glibc's 64-bit layout over the wait table.
+//
+// What it is
+//       u64  value in the low half, number of waiters in the high half
+//       u32  0 private, 128 shared between processes (those stay with libc)
+//
+//   Both halves keep glibc's meaning, so kernel threads that are not Gs wait by libc's own sem_wait, in the
+//   kernel, on the same word: a dormant program's signals and cancellation are untouched. A G waits in the
+//   table. Who posts looks there first and then wakes the kernel's waiters.
+//
+// Invariants
+//   S1  Uncontended calls are one compare-and-swap and never enter the runtime.
+//   S2  A G counts itself as a waiter under its bucket's lock before it looks at the value for the last
+//       time; value and count are one word, so either it sees the post or the post sees it.
+//   S3  Who is granted a post (waited over 1 ms) never sees it in the value, and is no longer counted. The
+//       store that publishes or grants is the poster's last access: the object may be freed.
+//   S4  A waiter leaves the count before a handler or a cancellation runs.
+//
+// Memory orders
+//   [sem] post: cas-release -> wait: cas-acquire. A grant goes through the claim ([claim]).
+//
+// Not here
+//   Order between Gs and kernel threads that wait on one semaphore: Gs go first.
+//
+// Proof and tests   tests/posix/semaphore.c, pshared.c
+#include "rt/sem.h"
+
+#include <limits.h>
+
+namespace gmpt::rt {
+
+namespace {
+
+using core::Bucket;
+using core::GList;
+using core::WaitNode;
+
+constexpr u64 kWaiter = u64{1} << 32;
+
+Atomic<u64>& word(sem_t* s) { return as_atomic(reinterpret_cast<u64*>(s)); }
+u32 value(u64 d) { return static_cast<u32>(d); }
+
+// Takes one, and `less` waiters off the count with it.
+bool take(sem_t* s, u64 less) {
+  u64 d = word(s).load_relaxed();
+  while (value(d))
+    if (word(s).cas_acquire(d, d - 1 - less)) return true;  // [sem]
+  return false;
+}
+
+// A handler ran while we waited: 0 if the call goes on. As signal(7) has it, sem_wait goes on after handlers
+// that asked for SA_RESTART, a wait with a limit never does.
+int interrupted(G* g, u32 handled_before, bool timed) {
+  bool handled = g->handled.load_relaxed() != handled_before;  // else it was a request of ours, such as cancel
+  return handled && (timed || g->eintr) ? EINTR : 0;
+}
+
+// Waits until there is something to take. kHandoff: taken.
+Reason wait_in_table(sem_t* s, Rt& rt, u64 deadline, u64* began) {
+  Bucket* b = core::bucket_of(s);
+  b->lock.lock();
+  word(s).fetch_add_acq_rel(kWaiter);
+  for (;;) {
+    if (take(s, kWaiter)) {
+      b->lock.unlock();
+      return Reason::kHandoff;
+    }
+    WaitNode n;
+    n.bits = 1;
+    bool again = *began != 0;  // it keeps its place
+    if (!again) *began = os::now_ns();
+    n.since = *began;
+    Reason r = core::wait_on(b, &n, s, rt, deadline, Why::kSem, again);
+    if (n.bits & kGranted) return Reason::kHandoff;
+    if (r != Reason::kWoken) {
+      word(s).fetch_sub_acq_rel(kWaiter);
+      return r;
+    }
+    b->lock.lock();
+  }
+}
+
+GMPT_NOINLINE int wait_slow(sem_t* s, Limit limit) {
+  G* g = self();
+  g->eintr = false;
+  u64 began = 0;
+  for (;;) {
+    u64 deadline = limit.deadline();
+    if (deadline == 0) return take(s, 0) ? 0 : ETIMEDOUT;
+    u32 handled = g->handled.load_relaxed();
+    Reason r;
+    {
+      Rt rt(g);
+      r = wait_in_table(s, rt, deadline, &began);
+    }
+    if (r == Reason::kHandoff) return 0;
+    cancellation_point();
+    if (r == Reason::kInterrupted)
+      if (int e = interrupted(g, handled, limit.at != nullptr)) return e;
+  }
+}
+
+GMPT_NOINLINE int post_slow(sem_t* s) {
+  Rt rt(self());
+  Bucket* b = core::bucket_of(s);
+  GList l;
+  bool to_kernel = false;
+  b->lock.lock();
+  WaitNode* n = b->first(reinterpret_cast<uptr>(s));
+  if (n && starving(n)) {
+    word(s).fetch_sub_acq_rel(kWaiter);
+    grant(b, n, &l);
+  } else {
+    u64 d = word(s).load_relaxed();
+    do {
+      if (value(d) == SEM_VALUE_MAX) {
+        b->lock.unlock();
+        return EOVERFLOW;
+      }
+    } while (!word(s).cas_release(d, d + 1));  // [sem]
+    to_kernel = core::wake_locked(b, s, 1, ~0u, &l) == 0;
+  }
+  b->lock.unlock();
+  rt.ready(&l);
+  // The address may be another object's by now; a futex wake that nobody expects is allowed to happen.
+  if (to_kernel) os::futex_wake(reinterpret_cast<Atomic<u32>*>(s), 1);
+  return 0;
+}
+
+}  // namespace
+
+bool sem_is_ours(const sem_t* s) { return reinterpret_cast<const u32*>(s)[2] == 0; }
+
+int sem_trywait_(sem_t* s) { return take(s, 0) ? 0 : EAGAIN; }
+
+int sem_wait_(sem_t* s, Limit limit) {
+  if (GMPT_UNLIKELY(limit.bad())) return EINVAL;  // glibc looks even if the semaphore is free
+  cancellation_point();                           // even if it does not wait
+  if (GMPT_LIKELY(take(s, 0))) return 0;
+  return wait_slow(s, limit);
+}
+
+int sem_post_(sem_t* s) {
+  u64 d = word(s).load_relaxed();
+  for (;;) {
+    if (GMPT_UNLIKELY(d >= kWaiter)) return post_slow(s);
+    if (value(d) == SEM_VALUE_MAX) return EOVERFLOW;
+    if (word(s).cas_release(d, d + 1)) return 0;  // [sem]
+  }
+}
+
+}  // namespace gmpt::rt
