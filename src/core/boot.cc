@@ -126,6 +126,9 @@ void after_fork_child(G* g) {
   netpoll_child();
   waitq_reset();
   spawn_reset();
+  m_reset();
+  os::reset_global_locks();
+  cpu_exact.store_relaxed(0);
   memset(static_cast<void*>(&sched), 0, sizeof sched);
 }
 

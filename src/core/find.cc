@@ -199,14 +199,13 @@ G* rest_p(M* m, P* p) {
 
 // A look at the netpoller without waiting. Only one M at a time, and not while one is blocked in it.
 G* poll_now(M* m) {
-  static Atomic<u32> polling;
   if (!netpoll_started() || !netpoll_has_waiters() || sched.last_poll.load_acquire() == 0) return nullptr;
-  if (polling.exchange_acq_rel(1)) return nullptr;
+  if (sched.polling.exchange_acq_rel(1)) return nullptr;
   GList l;
   netpoll(0, &l);
   u64 was = sched.last_poll.load_relaxed();
   if (was) sched.last_poll.cas_acq_rel(was, os::now_ns());
-  polling.store_release(0);
+  sched.polling.store_release(0);
   m->p->stats.polls++;
   if (l.empty()) return nullptr;
   G* g = l.pop();

@@ -103,6 +103,8 @@ M* adopt_m0() {
   return m;
 }
 
+void m_reset() { m_slab.reset(); }
+
 void run_pinned_elsewhere(G* g) {
   M* m = mm();
   M* lm = g->locked_m;

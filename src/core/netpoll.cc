@@ -28,7 +28,7 @@ Atomic<u32> started;
 Atomic<u32> n_waiters;
 Atomic<u32> breaking;
 bool no_pwait2;
-os::Lock start_lock;
+GMPT_GLOBAL_LOCK(start_lock);
 
 bool start() {
   if (started.load_acquire()) return true;
@@ -318,7 +318,6 @@ void netpoll_child() {
   started.store_release(0);
   n_waiters.store_relaxed(0);
   breaking.store_relaxed(0);
-  start_lock.reset();
   if (table) os::sys(__NR_madvise, table, size_t{kMaxFds} * sizeof(PollDesc), 4 /* MADV_DONTNEED */);
 }
 

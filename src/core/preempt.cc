@@ -35,7 +35,7 @@ os::Range ranges[4];
 u32 n_ranges;
 os::Xsave xsave;
 Atomic<XBlock*> xfree;
-os::Lock xlock;
+GMPT_GLOBAL_LOCK(xlock);
 u8* xnext;
 size_t xleft;
 
@@ -68,6 +68,7 @@ XBlock* block_take() {
 }  // namespace
 
 void preempt_boot() {
+  xleft = 0;  // a forked child: half a change may have been copied
   n_ranges = 0;
   for (os::Range r : {os::libc_text(), os::ldso_text(), os::own_text(), os::vdso_text()})
     if (r.hi) ranges[n_ranges++] = r;

@@ -36,6 +36,7 @@ struct Sched {
   Atomic<i32> n_spinning;           // any [dekker]
   Atomic<u32> need_spinning;        // set and cleared under lock
   Atomic<u64> last_poll;            // time of the last poll; 0 = an M is blocked in it (a token)
+  Atomic<u32> polling;              // an M takes a non-blocking look
   Atomic<u64> poll_until;           // when the blocked poller wakes by itself
   u32 n_procs = 0;                  // once
   P* ps[kMaxProcs] = {};            // once

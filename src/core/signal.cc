@@ -22,7 +22,7 @@ namespace {
 
 SigAction actions[65];
 bool taken_over;
-os::Lock actions_lock;
+GMPT_GLOBAL_LOCK(actions_lock);
 
 struct Queued {
   os::SigInfo info;
@@ -32,7 +32,7 @@ struct Queued {
 Queued pool[512];
 Queued* pool_free;
 Queued *q_head, *q_tail;
-os::Lock q_lock;
+GMPT_GLOBAL_LOCK(q_lock);
 
 bool is_synchronous(int sig, const os::SigInfo* si) {
   bool kind = sig == os::kSigSegv || sig == os::kSigBus || sig == os::kSigFpe || sig == os::kSigIll || sig == os::kSigTrap || sig == os::kSigSys;
@@ -254,8 +254,6 @@ void signals_boot() {
 }
 
 void signals_child(G* g) {
-  actions_lock.reset();
-  q_lock.reset();
   taken_over = false;
   process_signals.store_relaxed(0);
   for (int s = 1; s <= 64; s++) {

@@ -17,7 +17,7 @@ namespace {
 constexpr u32 kPools = 64;
 StackPool pools[kPools];
 u32 n_pools;
-os::Lock pools_lock;
+GMPT_GLOBAL_LOCK(pools_lock);
 os::Slab g_slab(align_up(sizeof(G), size_t{64}), 256 << 10);
 Atomic<u64> next_id;
 // Above any kernel thread id, below FUTEX_TID_MASK; 28 bits, so that it fits a CPU-clock id too.
@@ -165,11 +165,10 @@ G* g_adopt_main() {
 void spawn_reset() {
   for (u32 i = 0; i < n_pools; i++) {
     pools[i].lock.reset();
-    pools[i].stacks.reset_lock();
+    pools[i].stacks.reset();
     pools[i].free = GList{};
   }
-  pools_lock.reset();
-  g_slab.reset_lock();
+  g_slab.reset();
 }
 
 }  // namespace gmpt::core

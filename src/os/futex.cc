@@ -1,7 +1,14 @@
 // os/futex.cc -- the slow half of the runtime's lock.
 #include "os/futex.h"
 
+extern gmpt::os::Lock __start_gmpt_locks[] __attribute__((visibility("hidden")));
+extern gmpt::os::Lock __stop_gmpt_locks[] __attribute__((visibility("hidden")));
+
 namespace gmpt::os {
+
+void reset_global_locks() {
+  for (Lock* l = __start_gmpt_locks; l < __stop_gmpt_locks; l++) l->reset();
+}
 
 GMPT_NOINLINE void Lock::lock_slow() {
   for (int i = 0; i < 4; i++) {  // a holder is gone in under a microsecond unless the kernel took its CPU

@@ -68,6 +68,11 @@ class Lock {
   Atomic<u32> w_;
 };
 
+// A lock with static storage. All of them lie in one section, so that a forked child, in which the holder may
+// not exist, can free them at once; a lock inside a structure is reset by the structure's owner.
+#define GMPT_GLOBAL_LOCK(name) __attribute__((section("gmpt_locks"))) ::gmpt::os::Lock name
+void reset_global_locks();
+
 class Guard {
  public:
   explicit Guard(Lock& l) : l_(l) { l_.lock(); }

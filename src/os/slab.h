@@ -27,7 +27,10 @@ class Slab {
     left_ -= object_;
     return r;
   }
-  void reset_lock() { lock_.reset(); }
+  void reset() {  // forked child: whoever was inside is gone, and so is what it was doing
+    lock_.reset();
+    left_ = 0;
+  }
 
  private:
   const size_t object_, chunk_;

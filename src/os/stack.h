@@ -26,7 +26,10 @@ class StackClass {
   size_t guard() const { return guard_; }
   // False when the kernel has no more address space or memory.
   bool take(StackSlot* out);
-  void reset_lock() { lock_.reset(); }
+  void reset() {  // forked child
+    lock_.reset();
+    next_ = end_ = 0;
+  }
 
  private:
   bool grow();

@@ -3,6 +3,9 @@
 // Lineage
 //   What glibc's allocate_stack() and start_thread() fill in: self pointers, guards, tid, list, robust
 //   list head, resolver pointer. Everything else of a new struct pthread is zero.
+//
+// Memory orders
+//   [table]  refresh: store-release of a finished table  ->  readers: load-acquire.
 #include "os/tcb.h"
 
 #include <link.h>
@@ -20,9 +23,15 @@ namespace {
 
 struct Segment { i64 off; const void* image; size_t filesz, memsz; bool libc; };
 constexpr u32 kMaxSegments = 256;
-Segment segments[kMaxSegments];
-u32 n_segments;
-Lock segments_lock;
+// Readers take no lock: a table is never changed once it is published, and never freed (a new one is made
+// only when modules came or went).
+struct Table { u32 n; Segment at[]; };
+Atomic<const Table*> table;
+GMPT_GLOBAL_LOCK(refresh_lock);
+
+bool same(const Segment& a, const Segment& b) {
+  return a.off == b.off && a.image == b.image && a.filesz == b.filesz && a.memsz == b.memsz;
+}
 
 struct Walk {
   void (*init)(void*, i64, const void*, size_t, size_t);
@@ -50,9 +59,9 @@ int on_module(dl_phdr_info* info, size_t, void* arg) {
   return 0;
 }
 
-bool known(const Segment& s) {
-  for (u32 i = 0; i < n_segments; i++)
-    if (segments[i].off == s.off && segments[i].image == s.image) return true;
+bool known(const Table* t, const Segment& s) {
+  for (u32 i = 0; t && i < t->n; i++)
+    if (same(t->at[i], s)) return true;
   return false;
 }
 
@@ -99,19 +108,26 @@ const char* tcb_init(i64 g_word) {
 }
 
 void tcb_refresh(void (*init)(void*, i64, const void*, size_t, size_t), void* arg) {
-  static Walk w;  // too big for a small stack; guarded by the lock of the loader's own callers
-  static Lock walk_lock;
-  Guard g(walk_lock);
+  static Walk w;  // too big for a small stack
+  Guard g(refresh_lock);
   w.init = init;
   w.arg = arg;
   w.tp = arch::thread_pointer();
   w.n = 0;
   libc_private().iterate(on_module, &w);
-  for (u32 i = 0; init && i < w.n; i++)
-    if (!known(w.found[i])) init(arg, w.found[i].off, w.found[i].image, w.found[i].filesz, w.found[i].memsz);
-  Guard s(segments_lock);
-  for (u32 i = 0; i < w.n; i++) segments[i] = w.found[i];
-  n_segments = w.n;
+  const Table* old = table.load_relaxed();
+  bool change = !old || old->n != w.n;
+  for (u32 i = 0; i < w.n; i++) {
+    if (known(old, w.found[i])) continue;
+    change = true;
+    if (init) init(arg, w.found[i].off, w.found[i].image, w.found[i].filesz, w.found[i].memsz);
+  }
+  if (!change) return;
+  Table* t = static_cast<Table*>(map(sizeof(Table) + w.n * sizeof(Segment)));
+  if (!t) return;
+  t->n = w.n;
+  for (u32 i = 0; i < w.n; i++) t->at[i] = w.found[i];
+  table.store_release(t);  // [table]
 }
 
 Placement tcb_place(uptr top) {
@@ -136,15 +152,13 @@ bool tcb_has_dynamic(uptr t) {
 }
 
 void tcb_reset(uptr t, i32 tid) {
-  {
-    Guard s(segments_lock);
-    for (u32 i = 0; i < n_segments; i++) {
-      const Segment& g = segments[i];
-      if (g.libc) continue;
-      u8* d = reinterpret_cast<u8*>(t + static_cast<uptr>(g.off));
-      memcpy(d, g.image, g.filesz);
-      memset(d + g.filesz, 0, g.memsz - g.filesz);
-    }
+  const Table* now = table.load_acquire();  // [table]
+  for (u32 i = 0; i < now->n; i++) {
+    const Segment& g = now->at[i];
+    if (g.libc) continue;
+    u8* d = reinterpret_cast<u8*>(t + static_cast<uptr>(g.off));
+    memcpy(d, g.image, g.filesz);
+    memset(d + g.filesz, 0, g.memsz - g.filesz);
   }
   *reinterpret_cast<u32*>(t + tcb.cancelhandling) = 0;
   *reinterpret_cast<i32*>(t + static_cast<uptr>(tcb.errno_word)) = 0;
@@ -155,11 +169,9 @@ bool tcb_rebuild(uptr t, i32 tid) {
   u8 keep[2048];  // libc's segment: its pointers to the malloc cache and arena must survive
   i64 off = 0;
   size_t n = 0;
-  {
-    Guard s(segments_lock);
-    for (u32 i = 0; i < n_segments; i++)
-      if (segments[i].libc && segments[i].memsz <= sizeof keep) off = segments[i].off, n = segments[i].memsz;
-  }
+  const Table* now = table.load_acquire();  // [table]
+  for (u32 i = 0; i < now->n; i++)
+    if (now->at[i].libc && now->at[i].memsz <= sizeof keep) off = now->at[i].off, n = now->at[i].memsz;
   memcpy(keep, reinterpret_cast<void*>(t + static_cast<uptr>(off)), n);
   libc_private().deallocate_tls(reinterpret_cast<void*>(t), false);
   if (!libc_private().allocate_tls(reinterpret_cast<void*>(t))) return false;

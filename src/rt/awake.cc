@@ -18,7 +18,7 @@ namespace gmpt::rt {
 
 namespace {
 
-os::Lock wake_lock;
+GMPT_GLOBAL_LOCK(wake_lock);
 struct Probe { i64 res_state; int* (*resp)(); };
 
 // On a real thread: __resp points into its own struct pthread.

@@ -145,7 +145,7 @@ constexpr u32 kClasses = 14, kKeep = 32;  // up to 64 MiB: a million nodes
 constexpr size_t kKeepBytes = 4 << 20;    // in each class
 Block* spare[kClasses];
 u32 n_spare[kClasses];
-os::Lock spare_lock;
+GMPT_GLOBAL_LOCK(spare_lock);
 
 Block* block_take(size_t bytes) {
   u32 c = 0;

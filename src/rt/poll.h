@@ -61,7 +61,10 @@ i64 Signals::block(u64 limit, Call call) {
   core::sys_begin();
   i64 r = -os::kEINTR;
   if (!masked_) {
+    int type;  // as in libc's own wrappers, a request lands at once
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
     r = call(t, nullptr);
+    pthread_setcanceltype(type, nullptr);
   } else {
     // With all signals held back from here, the last look and the wait are one step.
     u64 all = ~os::sig_bit(os::kSigSegv), kmask = core::kernel_mask(mask_);

@@ -59,6 +59,18 @@ static void* races(void* a) {
   }
   return NULL;
 }
+static void* cancelled(void* a) {
+  struct racer* r = (struct racer*)a;
+  waits(r->kind, r->fd, r->ep, -1, NULL);
+  return NULL;
+}
+// A request that the thread does not accept ends nothing.
+static void* not_cancelled(void* a) {
+  struct racer* r = (struct racer*)a;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+  EXPECT_EQ(waits(r->kind, r->fd, r->ep, 40 * MS, NULL), 0);
+  return NULL;
+}
 
 int main(void) {
   watchdog(50);
@@ -151,6 +163,14 @@ int main(void) {
     join(t);
     EXPECT_EQ(LOAD(hits), want);
     pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
+    for (int i = 0; i < 2; i++) {
+      t = start(i ? not_cancelled : cancelled, &r);
+      sleep_ms(10);
+      OK(pthread_cancel(t));
+      void* res;
+      OK(pthread_join(t, &res));
+      EXPECT(res == (i ? NULL : PTHREAD_CANCELED));
+    }
   }
   // select tells the time left when interrupted.
   struct later l = {pthread_self(), 20, 0};
