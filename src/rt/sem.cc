@@ -83,20 +83,20 @@ Reason wait_in_table(sem_t* s, Rt& rt, u64 deadline, u64* began) {
 GMPT_NOINLINE int wait_slow(sem_t* s, Limit limit) {
   G* g = self();
   g->eintr = false;
+  u32 handled = g->handled.load_relaxed();
   u64 began = 0;
   for (;;) {
     u64 deadline = limit.deadline();
     if (deadline == 0) return take(s, 0) ? 0 : ETIMEDOUT;
-    u32 handled = g->handled.load_relaxed();
     Reason r;
     {
       Rt rt(g);
+      // Looked at where no handler can run any more before the wait begins.
+      if (int e = interrupted(g, handled, limit.at != nullptr)) return e;
       r = wait_in_table(s, rt, deadline, &began);
     }
     if (r == Reason::kHandoff) return 0;
     cancellation_point();
-    if (r == Reason::kInterrupted)
-      if (int e = interrupted(g, handled, limit.at != nullptr)) return e;
   }
 }
 
