@@ -31,6 +31,15 @@ int timed(pthread_mutex_t* m, clockid_t clock, const struct timespec* abs) {
 
 }  // namespace
 
+// A private robust mutex is libc's to lock; with priority inheritance libc would name the G's id to the kernel,
+// which knows no such thread. Gs have no priorities to inherit, so the protocol is dropped.
+GMPT_API int pthread_mutex_init(pthread_mutex_t* m, const pthread_mutexattr_t* a) noexcept {
+  int e = os::real().pthread_mutex_init(m, a);
+  if (e == 0 && rt::on()) rt::mutex_init_fix(m);
+  return e;
+}
+GMPT_API int __pthread_mutex_init(pthread_mutex_t* m, const pthread_mutexattr_t* a) { return pthread_mutex_init(m, a); }
+
 GMPT_API int pthread_mutex_lock(pthread_mutex_t* m) noexcept {
   GMPT_NATIVE(pthread_mutex_lock, m);
   if (GMPT_UNLIKELY(!rt::mutex_is_ours(m))) return kernel_lock([=] { return os::real().pthread_mutex_lock(m); });

@@ -8,9 +8,10 @@
 //   x87, MXCSR, SSE, AVX, AVX-512, … in a block off the user's stack (a thread with the smallest stack
 //   has no room for it). rbx carries the block, rbp the frame, across the calls; both are callee-saved.
 //
-//   gmpt_preempt_begin()      marks this M "in the runtime", returns the block. General registers only.
-//   gmpt_preempt_park()       gives the P to others; returns on some M, outside the runtime.
-//   gmpt_preempt_end(block)   gives the block back, lock-free, touching no M state.
+//   Through gmpt_hooks (arch/context.h):
+//   preempt_begin()      marks this M "in the runtime", returns the block. General registers only.
+//   preempt_park()       gives the P to others; returns on some M, outside the runtime.
+//   preempt_end(block)   gives the block back, lock-free, touching no M state.
 #include "asm.h"
 
   .text
@@ -44,7 +45,7 @@ gmpt_preempt_landing:
   movq %rsp, %rbp
   .cfi_def_cfa_register %rbp
   andq $-16, %rsp
-  call gmpt_preempt_begin
+  call *gmpt_hooks+GMPT_HOOK_PREEMPT_BEGIN(%rip)
   movq %rax, %rbx
   movl GMPT_XSAVE_LO(%rbx), %eax
   movl GMPT_XSAVE_LO+4(%rbx), %edx
@@ -54,12 +55,12 @@ gmpt_preempt_landing:
   jz 1f
   vzeroupper                   // dirty upper halves would slow every SSE instruction of the next G
 1:
-  call gmpt_preempt_park
+  call *gmpt_hooks+GMPT_HOOK_PREEMPT_PARK(%rip)
   movl GMPT_XSAVE_LO(%rbx), %eax
   movl GMPT_XSAVE_LO+4(%rbx), %edx
   xrstor64 64(%rbx)
   movq %rbx, %rdi
-  call gmpt_preempt_end
+  call *gmpt_hooks+GMPT_HOOK_PREEMPT_END(%rip)
   movq %rbp, %rsp
   .cfi_def_cfa_register %rsp
   POP(%r15)

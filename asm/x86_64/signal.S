@@ -3,7 +3,7 @@
 //   gmpt_sig_restorer    the kernel's frame on the M's signal stack: plain rt_sigreturn.
 //   gmpt_sig_landing     return address of a program's handler, whose frame core/signal.cc copied to the
 //                        G's own stack. The handler may have blocked and come back on another M, so
-//                        gmpt_sig_return_fix(frame) first blocks all signals on this M and writes this
+//                        the hook sig_return_fix(frame) first blocks all signals on this M and writes this
 //                        M's signal stack and the G's mask into the frame; rt_sigreturn then puts
 //                        everything back at once.
 //   On entry to both rsp = frame + 8; the kernel expects exactly that.
@@ -30,7 +30,7 @@ gmpt_sig_landing:
   leaq -8(%rsp), %rdi
   movq %rsp, %rbx
   andq $-16, %rsp
-  call gmpt_sig_return_fix
+  call *gmpt_hooks+GMPT_HOOK_SIG_RETURN_FIX(%rip)
   movq %rbx, %rsp
   movl $15, %eax
   syscall

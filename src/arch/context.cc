@@ -1,6 +1,10 @@
 // arch/context.cc -- the first frame of a G.
 #include "arch/context.h"
 
+extern "C" {
+GmptHooks gmpt_hooks;
+}
+
 namespace gmpt::arch {
 
 u64 make_context(u64 top, void (*fn)(void*), void* arg, u32 mxcsr, u16 x87_cw) {

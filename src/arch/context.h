@@ -21,7 +21,15 @@ void gmpt_preempt_landing();  // where the preemption signal redirects a G
 void gmpt_sig_landing();      // calls a program's signal handler on the G's own stack
 void gmpt_sig_restorer();     // kernel's return from a handler frame
 i64 gmpt_clone(u64 flags, void* stack, i32* ptid, void* tls, i32* ctid, void (*fn)(void*), void* arg);
-extern char gmpt_preempt_landing_end[];
+
+// What the landings call: set by core, which arch does not know.
+struct GmptHooks {
+  void* (*preempt_begin)();
+  void (*preempt_park)();
+  void (*preempt_end)(void* block);
+  void (*sig_return_fix)(void* frame);
+};
+extern GmptHooks gmpt_hooks;
 }
 
 namespace gmpt::arch {

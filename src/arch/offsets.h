@@ -14,4 +14,9 @@
 #define GMPT_G_SP 0       /* saved stack pointer */
 #define GMPT_G_XSAVE 8    /* block for the vector state while preempted */
 
+#define GMPT_HOOK_PREEMPT_BEGIN 0
+#define GMPT_HOOK_PREEMPT_PARK 8
+#define GMPT_HOOK_PREEMPT_END 16
+#define GMPT_HOOK_SIG_RETURN_FIX 24
+
 #define GMPT_XSAVE_LO 16  /* in front of the XSAVE area: state mask, low and high word */

@@ -13,7 +13,8 @@ namespace {
 u64 cycles_to_ns(u64 cycles) {
   u64 dt = arch::rdtsc() - cpu_tsc0, dn = os::now_ns() - sched.boot_ns;
   if (dt < 1000000) return cycles / 2;
-  return static_cast<u64>(static_cast<unsigned __int128>(cycles) * dn / dt);
+  while (dt >> 31) dt >>= 1, dn >>= 1;  // keeps the products below 64 bits
+  return cycles / dt * dn + cycles % dt * dn / dt;
 }
 }  // namespace
 

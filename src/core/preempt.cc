@@ -65,9 +65,36 @@ XBlock* block_take() {
   return b;
 }
 
+// ---- called by gmpt_preempt_landing ----
+
+void* preempt_begin() {
+  arch::gs_set_in_rt(1);  // no P is claimed yet: that may park, and the registers are not safe yet
+  return block_take();
+}
+
+void preempt_park() {
+  enter();
+  M* m = mm();
+  m->pending.fetch_and_acq_rel(~u32{kPendPreempt});
+  m->p->stats.preempts++;
+  G* g = m->curg;
+  if (!cancel_async(g)) yield_preempted();
+  leave();
+  if (GMPT_UNLIKELY(cancel_async(g)) && async_cancel_hook) async_cancel_hook();
+}
+
+void preempt_end(void* block) {
+  auto* b = static_cast<XBlock*>(block);
+  XBlock* head = xfree.load_acquire();
+  do b->next = head; while (!xfree.cas_release(head, b));  // [xfree]
+}
+
 }  // namespace
 
 void preempt_boot() {
+  gmpt_hooks.preempt_begin = &preempt_begin;
+  gmpt_hooks.preempt_park = &preempt_park;
+  gmpt_hooks.preempt_end = &preempt_end;
   xleft = 0;  // a forked child: half a change may have been copied
   n_ranges = 0;
   for (os::Range r : {os::libc_text(), os::ldso_text(), os::own_text(), os::vdso_text()})
@@ -100,31 +127,5 @@ void on_preempt(M* m, os::UContext* uc) {
   uc->rsp -= 136;
   uc->rip = reinterpret_cast<u64>(&gmpt_preempt_landing);
 }
-
-extern "C" {
-
-__attribute__((visibility("hidden"))) void* gmpt_preempt_begin() {
-  arch::gs_set_in_rt(1);  // no P is claimed yet: that may park, and the registers are not safe yet
-  return block_take();
-}
-
-__attribute__((visibility("hidden"))) void gmpt_preempt_park() {
-  enter();
-  M* m = mm();
-  m->pending.fetch_and_acq_rel(~u32{kPendPreempt});
-  m->p->stats.preempts++;
-  G* g = m->curg;
-  if (!cancel_async(g)) yield_preempted();
-  leave();
-  if (GMPT_UNLIKELY(cancel_async(g)) && async_cancel_hook) async_cancel_hook();
-}
-
-__attribute__((visibility("hidden"))) void gmpt_preempt_end(void* block) {
-  auto* b = static_cast<XBlock*>(block);
-  XBlock* head = xfree.load_acquire();
-  do b->next = head; while (!xfree.cas_release(head, b));  // [xfree]
-}
-
-}  // extern "C"
 
 }  // namespace gmpt::core

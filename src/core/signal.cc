@@ -213,9 +213,9 @@ G* pick_g(u64 bit) {
   return best;
 }
 
-}  // namespace
-
-extern "C" __attribute__((visibility("hidden"))) void gmpt_sig_return_fix(os::SigFrame* f) {
+// Called by gmpt_sig_landing.
+void sig_return_fix(void* frame) {
+  auto* f = static_cast<os::SigFrame*>(frame);
   u64 all = ~u64{0} & ~os::sig_bit(os::kSigSegv);
   os::sigprocmask(0, &all, nullptr);  // from here to rt_sigreturn this G stays on this M
   M* m = mm();
@@ -227,6 +227,8 @@ extern "C" __attribute__((visibility("hidden"))) void gmpt_sig_return_fix(os::Si
   if (signal_pending_for(g)) m->pending.fetch_or_acq_rel(kPendSignal);
 }
 
+}  // namespace
+
 u64 kernel_mask(u64 mask) {
   u64 never = os::sig_bit(preempt_sig) | os::sig_bit(os::kSigCancel) | os::sig_bit(os::kSigSetxid);
   if (os::fs_mode == FsMode::kLazy) never |= os::sig_bit(os::kSigSegv);
@@ -236,6 +238,7 @@ u64 kernel_mask(u64 mask) {
 bool signals_ours() { return taken_over; }
 
 void signals_boot() {
+  gmpt_hooks.sig_return_fix = &sig_return_fix;
   pool_free = nullptr;
   for (Queued& q : pool) q.next = pool_free, pool_free = &q;
   q_head = q_tail = nullptr;

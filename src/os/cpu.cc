@@ -107,7 +107,8 @@ u32 default_procs() {
   static u64 mask[1024];
   i64 n = sys(__NR_sched_getaffinity, 0, sizeof mask, mask);
   u64 cpus = 0;
-  for (i64 i = 0; i < n / 8; i++) cpus += static_cast<u64>(__builtin_popcountll(mask[i]));
+  for (i64 i = 0; i < n / 8; i++) 
+    for (u64 m = mask[i]; m; m &= m - 1) cpus++;
   if (!cpus) cpus = 1;
   if (u64 q = cgroup_quota()) cpus = min_of(cpus, max_of(q, u64{2}));
   return static_cast<u32>(min_of(cpus, u64{1024}));

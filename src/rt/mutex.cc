@@ -117,6 +117,11 @@ void unlock_word(pthread_mutex_t* m) {
 
 bool mutex_is_ours(const pthread_mutex_t* m) { return !(m->__data.__kind & (kPshared | kRobust)); }
 
+void mutex_init_fix(pthread_mutex_t* m) {
+  int k = m->__data.__kind;
+  if ((k & (kRobust | kPi)) == (kRobust | kPi) && !(k & kPshared)) m->__data.__kind = k & ~kPi;
+}
+
 int mutex_lock(pthread_mutex_t* m, u64 deadline) {
   int type = type_of(m);
   if (GMPT_LIKELY(type == kNormal || type == kAdaptive)) {

@@ -11,6 +11,8 @@ int mutex_trylock(pthread_mutex_t* m);
 int mutex_unlock(pthread_mutex_t* m);
 bool mutex_is_ours(const pthread_mutex_t* m);  // process-private; others keep the kernel's protocol
 
+void mutex_init_fix(pthread_mutex_t* m);       // after libc's init
+
 // For condition variables: full release of a mutex held by the caller, and taking it back without error
 // paths (a recursive count is restored).
 int mutex_release_inside(pthread_mutex_t* m, u32* count, Rt& rt);  // the caller is inside the runtime
