@@ -9,7 +9,11 @@ using namespace gmpt;
 #define OTHERS(s) GMPT_UNLIKELY(!rt::on() || !rt::self() || !rt::sem_is_ours(s))
 
 namespace {
-int result(int e) { return static_cast<int>(rt::ret(-e)); }
+int result(int e) {
+  if (GMPT_LIKELY(e == 0)) return 0;
+  errno = e;
+  return -1;
+}
 }  // namespace
 
 // Value and flag: libc's way to make one is ours.
@@ -30,25 +34,25 @@ GMPT_API int sem_getvalue(sem_t* s, int* value) noexcept {
 
 GMPT_API int sem_wait(sem_t* s) {
   if (OTHERS(s)) return rt::kernel_call([=] { return os::real().sem_wait(s); });
-  return result(rt::sem_wait_(s));
+  return result(rt::sem_wait(s));
 }
 
 GMPT_API int sem_timedwait(sem_t* s, const struct timespec* t) {
   if (OTHERS(s)) return rt::kernel_call([=] { return os::real().sem_timedwait(s, t); });
-  return result(rt::sem_wait_(s, {CLOCK_REALTIME, t}));
+  return result(rt::sem_wait(s, {CLOCK_REALTIME, t}));
 }
 
 GMPT_API int sem_clockwait(sem_t* s, clockid_t clock, const struct timespec* t) {
   if (OTHERS(s)) return rt::kernel_call([=] { return os::real().sem_clockwait(s, clock, t); });
-  return result(rt::sem_wait_(s, {clock, t}));
+  return result(rt::sem_wait(s, {clock, t}));
 }
 
 GMPT_API int sem_trywait(sem_t* s) noexcept {
   GMPT_NATIVE(sem_trywait, s);
-  return result(rt::sem_trywait_(s));
+  return result(rt::sem_take(s) ? 0 : EAGAIN);
 }
 
 GMPT_API int sem_post(sem_t* s) noexcept {
   if (GMPT_UNLIKELY(!rt::on() || !rt::sem_is_ours(s))) return os::real().sem_post(s);
-  return result(rt::sem_post_(s));
+  return result(rt::sem_post(s));
 }

@@ -25,8 +25,6 @@
 // Proof and tests   tests/posix/semaphore.c, pshared.c
 #include "rt/sem.h"
 
-#include <limits.h>
-
 namespace gmpt::rt {
 
 namespace {
@@ -34,19 +32,6 @@ namespace {
 using core::Bucket;
 using core::GList;
 using core::WaitNode;
-
-constexpr u64 kWaiter = u64{1} << 32;
-
-Atomic<u64>& word(sem_t* s) { return as_atomic(reinterpret_cast<u64*>(s)); }
-u32 value(u64 d) { return static_cast<u32>(d); }
-
-// Takes one, and `less` waiters off the count with it.
-bool take(sem_t* s, u64 less) {
-  u64 d = word(s).load_relaxed();
-  while (value(d))
-    if (word(s).cas_acquire(d, d - 1 - less)) return true;  // [sem]
-  return false;
-}
 
 // A handler ran while we waited: 0 if the call goes on. As signal(7) has it, sem_wait goes on after handlers
 // that asked for SA_RESTART, a wait with a limit never does.
@@ -59,9 +44,9 @@ int interrupted(G* g, u32 handled_before, bool timed) {
 Reason wait_in_table(sem_t* s, Rt& rt, u64 deadline, u64* began) {
   Bucket* b = core::bucket_of(s);
   b->lock.lock();
-  word(s).fetch_add_acq_rel(kWaiter);
+  sem_word(s).fetch_add_acq_rel(kSemWaiter);
   for (;;) {
-    if (take(s, kWaiter)) {
+    if (sem_take(s, kSemWaiter)) {
       b->lock.unlock();
       return Reason::kHandoff;
     }
@@ -73,21 +58,23 @@ Reason wait_in_table(sem_t* s, Rt& rt, u64 deadline, u64* began) {
     Reason r = core::wait_on(b, &n, s, rt, deadline, Why::kSem, again);
     if (n.bits & kGranted) return Reason::kHandoff;
     if (r != Reason::kWoken) {
-      word(s).fetch_sub_acq_rel(kWaiter);
+      sem_word(s).fetch_sub_acq_rel(kSemWaiter);
       return r;
     }
     b->lock.lock();
   }
 }
 
-GMPT_NOINLINE int wait_slow(sem_t* s, Limit limit) {
+}  // namespace
+
+GMPT_NOINLINE int sem_wait_slow(sem_t* s, Limit limit) {
   G* g = self();
   g->eintr = false;
   u32 handled = g->handled.load_relaxed();
   u64 began = 0;
   for (;;) {
     u64 deadline = limit.deadline();
-    if (deadline == 0) return take(s, 0) ? 0 : ETIMEDOUT;
+    if (deadline == 0) return sem_take(s) ? 0 : ETIMEDOUT;
     Reason r;
     {
       Rt rt(g);
@@ -100,24 +87,24 @@ GMPT_NOINLINE int wait_slow(sem_t* s, Limit limit) {
   }
 }
 
-GMPT_NOINLINE int post_slow(sem_t* s) {
+GMPT_NOINLINE int sem_post_slow(sem_t* s) {
   Rt rt(self());
   Bucket* b = core::bucket_of(s);
   GList l;
   bool to_kernel = false;
   b->lock.lock();
   WaitNode* n = b->first(reinterpret_cast<uptr>(s));
-  if (n && starving(n)) {
-    word(s).fetch_sub_acq_rel(kWaiter);
+  if (starving(n)) {
+    sem_word(s).fetch_sub_acq_rel(kSemWaiter);
     grant(b, n, &l);
   } else {
-    u64 d = word(s).load_relaxed();
+    u64 d = sem_word(s).load_relaxed();
     do {
-      if (value(d) == SEM_VALUE_MAX) {
+      if (sem_value(d) == SEM_VALUE_MAX) {
         b->lock.unlock();
         return EOVERFLOW;
       }
-    } while (!word(s).cas_release(d, d + 1));  // [sem]
+    } while (!sem_word(s).cas_release(d, d + 1));  // [sem]
     to_kernel = core::wake_locked(b, s, 1, ~0u, &l) == 0;
   }
   b->lock.unlock();
@@ -125,28 +112,6 @@ GMPT_NOINLINE int post_slow(sem_t* s) {
   // The address may be another object's by now; a futex wake that nobody expects is allowed to happen.
   if (to_kernel) os::futex_wake(reinterpret_cast<Atomic<u32>*>(s), 1);
   return 0;
-}
-
-}  // namespace
-
-bool sem_is_ours(const sem_t* s) { return reinterpret_cast<const u32*>(s)[2] == 0; }
-
-int sem_trywait_(sem_t* s) { return take(s, 0) ? 0 : EAGAIN; }
-
-int sem_wait_(sem_t* s, Limit limit) {
-  if (GMPT_UNLIKELY(limit.bad())) return EINVAL;  // glibc looks even if the semaphore is free
-  cancellation_point();                           // even if it does not wait
-  if (GMPT_LIKELY(take(s, 0))) return 0;
-  return wait_slow(s, limit);
-}
-
-int sem_post_(sem_t* s) {
-  u64 d = word(s).load_relaxed();
-  for (;;) {
-    if (GMPT_UNLIKELY(d >= kWaiter)) return post_slow(s);
-    if (value(d) == SEM_VALUE_MAX) return EOVERFLOW;
-    if (word(s).cas_release(d, d + 1)) return 0;  // [sem]
-  }
 }
 
 }  // namespace gmpt::rt

@@ -27,7 +27,7 @@ inline void grant(core::Bucket* b, core::WaitNode* n, core::GList* l) {
   core::wake_claimed(w, w->claim(n->seq, Reason::kHandoff), l);
 }
 
-inline bool starving(const core::WaitNode* n) { return os::now_ns() - n->since > kStarving; }
+inline bool starving(const core::WaitNode* n) { return n && os::now_ns() - n->since > kStarving; }
 
 // An absolute time on a clock of the program's choice; at == null: no limit.
 struct Limit {
@@ -45,10 +45,12 @@ struct Limit {
   }
 };
 
-// Spinning helps only while the holder may be running on another processor: 4 x 30 pauses, as Go.
+// Spinning, 4 x 30 pauses as Go, helps only while the holder may be running on another processor, and costs
+// some microseconds: not while others could run here instead. Inside the runtime.
 constexpr int kSpins = 4, kPauses = 30;
-inline bool may_spin(G* g) {
-  return !g || core::sched.n_idle_p.load_relaxed() + 1 < core::sched.n_procs;
+inline bool may_spin(const Rt& rt) {
+  if (!rt.g()) return true;
+  return core::mm()->p->runq.empty() && core::sched.n_idle_p.load_relaxed() + 1 < core::sched.n_procs;
 }
 
 // Process-shared objects keep libc's protocol: its own function, the P on offer while it blocks.
