@@ -134,8 +134,9 @@ bool Signals::over(i64 r) {
 
 namespace {
 
-// Blocks for what does not fit on the stack, 8 KiB << class. The lock is only tried: under contention, and
-// in a child forked while somebody held it, memory comes from the kernel.
+// Blocks for what does not fit on the stack, 8 KiB << class. The lock is only tried: under contention memory
+// comes from the kernel. A child forked in the middle of these few stores finds a list in order and at
+// worst a wrong count, which only decides what is kept.
 struct Block {
   Block* next;
   u32 cls;
