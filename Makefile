@@ -74,6 +74,9 @@ stress: all tools-test  ## long randomised runs
 stress-quick: all tools-test  ## the same, about a minute
 	$(Q)tests/run --build $(BUILD) --only stress --stress quick $(if $(T),--filter '$(T)')
 
+conformance: all tools-test  ## the Open POSIX Test Suite, native against preloaded; T=regex picks some
+	$(Q)tests/conformance/run --lib $(LIB) $(if $(T),--filter '$(T)')
+
 models: tools-test  ## check the protocols with spin
 	$(Q)tests/run --build $(BUILD) --only model
 
@@ -96,7 +99,7 @@ help:  ## this list
 tools-test tools-bench: tools-%: config.mk
 	@tools/bootstrap --packages $*
 
-.PHONY: all check unit stress stress-quick models bench bench-programs demo clean distclean help \
+.PHONY: all check unit stress stress-quick conformance models bench bench-programs demo clean distclean help \
         install uninstall tools-test tools-bench
 
 # ---- the library -----------------------------------------------------------------------------------
