@@ -16,6 +16,7 @@
 #include "core/netpoll.h"
 #include "core/signal.h"
 #include "os/fs.h"
+#include "rt/policy.h"
 
 
 extern "C" int __register_atfork(void (*)(), void (*)(), void (*)(), void* dso);
@@ -31,6 +32,7 @@ void in_child() {
   if (!g) return;
   tls_g = nullptr;
   core::after_fork_child(g);
+  policy_after_fork(thread_of(g));
 }
 
 }  // namespace

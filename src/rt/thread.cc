@@ -16,10 +16,12 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "core/signal.h"
+#include "os/clock.h"
 #include "os/libc.h"
 #include "os/tcb.h"
 #include "rt/key.h"
 #include "rt/mainexit.h"
+#include "rt/policy.h"
 #include "rt/robust.h"
 
 extern "C" {
@@ -53,10 +55,29 @@ void on_exit(G* g) {
   main_exit_check();
 }
 
+// A program takes back the stack it gave to a detached thread when that says that it is done. Natively it
+// is off its stack in a few more instructions; here it may be queued behind others.
+void wait_for_stack(uptr lo, size_t size) {
+  auto in_use = [=] {
+    for (G* g = core::sched.all_gs.load_acquire(); g; g = g->all_next)
+      if (g->state.load_acquire() != core::GState::kDead && thread_of(g)->user_stack && g->stack_lo < lo + size && lo < g->stack_hi) return true;
+    return false;
+  };
+  for (u64 limit = os::now_ns() + 100 * kMs; in_use() && os::now_ns() < limit;) {
+    if (self()) {
+      Rt rt(self());
+      core::yield();
+    } else {
+      os::sys(__NR_sched_yield);
+    }
+  }
+}
+
 // The bottom of every thread's stack.
 void thread_main(G* g) {
   core::leave();
   Thread* t = thread_of(g);
+  policy_begin(t);
   if (t->recycled) uselocale(LC_GLOBAL_LOCALE);
   os::libc_private().ctype_init();
   __pthread_unwind_buf_t frame;
@@ -77,6 +98,7 @@ void thread_end(G* g) {
   os::libc_private().call_tls_dtors();
   run_key_destructors();
   robust_owner_died(g);
+  policy_end(thread_of(g));
   // No signal handler may run on a stack that is about to be somebody else's.
   u64 all = ~u64{0};
   if (g->sigmask != all && (g->sigpending.load_relaxed() || core::signals_waiting_now())) core::change_mask(g, 2, &all);
@@ -103,6 +125,7 @@ void thread_adopt_main(G* g) {
   Thread* t = thread_of(g);
   memset(static_cast<void*>(t), 0, sizeof *t);
   os::sys(__NR_prctl, 16 /* PR_GET_NAME */, t->name);
+  policy_of_main(t);
   g->on_exit = nullptr;
 }
 
@@ -134,6 +157,9 @@ int thread_create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(voi
   size = align_up(max_of(size, kMinStack), kPage);
   guard = align_up(guard, kPage);
   if (!user_stack && guard >= size) return EINVAL;
+  i32 policy, priority;
+  if (int e = policy_of_new(attr, &policy, &priority)) return e;
+  if (user_stack) wait_for_stack(reinterpret_cast<uptr>(user_stack), user_size);
   // The block at the top is ours to place; small stacks keep what they asked for besides it.
   if (!user_stack && size < 64 << 10) size = align_up(size + os::tcb.tls_size, kPage);
   core::StackPool* pool = user_stack ? core::pool_for(default_stack, default_guard) : core::pool_for(size, guard);
@@ -162,6 +188,8 @@ int thread_create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(voi
   t->stack_size = user_stack ? user_size : size;
   t->guard_size = user_stack ? 0 : guard;
   t->user_stack = user_stack != nullptr;
+  t->policy = policy;
+  t->priority = priority;
   if (me) memcpy(t->name, thread_of(me)->name, sizeof t->name);
   else os::sys(__NR_prctl, 16, t->name);
   if (user_stack) {

@@ -19,7 +19,8 @@ struct Thread {
   bool user_stack;
   u64 stack_size, guard_size;    // as pthread_getattr_np reports them
   char name[16];
-  i32 policy, priority;
+  i32 policy, priority;          // as the program sees them
+  bool bound;                    // own: its M has them in the kernel (policy.cc)
 };
 static_assert(sizeof(Thread) <= sizeof(G::rt));
 

@@ -1,0 +1,141 @@
+// rt/policy.cc -- scheduling policy and priority of threads.
+//
+// What it is
+//   A policy belongs to a kernel thread. A thread whose policy is not the process's own (main's at the
+//   first thread's creation) stays on one M, which has it in the kernel as well; all others share the Ms.
+//   What the program asked for is kept in Thread, and the getters answer from there.
+//
+// Invariants
+//   P1  A bound M has the kernel's reset-on-fork flag: Ms cloned from it are ordinary ones.
+//   P2  Only the thread itself binds and frees its M. A policy that another thread sets for one that has
+//       no M of its own is kept, and holds in the kernel when that thread itself sets one.
+//
+// Rejected
+//   Run queues by priority: a G waits for a P at most for the others' time slices, and the M has its
+//   priority while it runs; a real-time program that needs more needs its own Ps.
+#include "rt/policy.h"
+
+#include "core/boot.h"
+#include "core/sys.h"
+
+namespace gmpt::rt {
+
+namespace {
+
+constexpr int kResetOnFork = 0x40000000;
+i32 base_policy, base_priority;
+
+bool real_time(int policy) { return policy == SCHED_FIFO || policy == SCHED_RR; }
+
+bool valid(int policy, int priority) {
+  if (real_time(policy)) return priority >= 1 && priority <= 99;
+  return (policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE) && priority == 0;
+}
+
+int kernel_set(i32 tid, int policy, int priority) {
+  sched_param p{};
+  p.sched_priority = priority;
+  return static_cast<int>(-os::sys(__NR_sched_setscheduler, tid, policy, &p));
+}
+
+bool is_base(int policy, int priority) { return policy == base_policy && priority == base_priority; }
+
+int bound_flags() { return base_policy == SCHED_OTHER ? kResetOnFork : 0; }
+
+// The flag may only be taken back with privilege; an ordinary M may keep it.
+void kernel_base() {
+  if (kernel_set(0, base_policy, base_priority)) kernel_set(0, base_policy | bound_flags(), base_priority);
+}
+
+// May this process have such a thread? The calling M has it for the moment.
+int probe(int policy, int priority) {
+  if (!real_time(policy) || !self()) return 0;
+  Thread* me = thread_of(self());
+  core::enter();
+  int e = kernel_set(0, policy | bound_flags(), priority);
+  if (!e && me->bound) e = kernel_set(0, me->policy | bound_flags(), me->priority);
+  else if (!e) kernel_base();
+  core::leave();
+  return e;
+}
+
+}  // namespace
+
+G* g_of_tid(pid_t tid) {
+  if (tid == 0) return self();
+  for (G* g = core::sched.all_gs.load_acquire(); g; g = g->all_next)
+    if (g->tid == tid && g->state.load_acquire() != core::GState::kDead) return g;
+  return nullptr;
+}
+
+int policy_set(G* g, int policy, int priority) {
+  int plain = policy & ~kResetOnFork;
+  if (!valid(plain, priority)) return EINVAL;
+  Thread* t = thread_of(g);
+  if (g != self()) {
+    core::M* m = t->bound ? g->locked_m : nullptr;
+    if (int e = m ? kernel_set(m->tid, policy | bound_flags(), priority) : probe(plain, priority)) return e;
+    t->policy = plain;
+    t->priority = priority;
+    return 0;
+  }
+  if (!t->bound && !is_base(plain, priority)) {
+    core::pin(g);
+    if (int e = kernel_set(0, policy | bound_flags(), priority)) {
+      core::unpin(g);
+      return e;
+    }
+    t->bound = true;
+  } else if (t->bound && !is_base(plain, priority)) {
+    if (int e = kernel_set(0, policy | bound_flags(), priority)) return e;
+  } else {
+    policy_end(t);
+  }
+  t->policy = plain;
+  t->priority = priority;
+  return 0;
+}
+
+int policy_of_new(const pthread_attr_t* attr, i32* policy, i32* priority) {
+  int inherit = PTHREAD_INHERIT_SCHED;
+  if (attr) pthread_attr_getinheritsched(attr, &inherit);
+  if (inherit == PTHREAD_INHERIT_SCHED) {
+    G* me = self();
+    *policy = me ? thread_of(me)->policy : base_policy;
+    *priority = me ? thread_of(me)->priority : base_priority;
+    return 0;
+  }
+  sched_param p{};
+  pthread_attr_getschedpolicy(attr, policy);
+  pthread_attr_getschedparam(attr, &p);
+  *priority = p.sched_priority;
+  return valid(*policy, *priority) ? probe(*policy, *priority) : EINVAL;
+}
+
+void policy_begin(Thread* t) {
+  if (GMPT_LIKELY(is_base(t->policy, t->priority))) return;
+  core::pin(self());
+  t->bound = kernel_set(0, t->policy | bound_flags(), t->priority) == 0;
+  if (!t->bound) core::unpin(self());
+}
+
+void policy_end(Thread* t) {
+  if (GMPT_LIKELY(!t->bound)) return;
+  t->bound = false;
+  kernel_base();
+  core::unpin(self());
+}
+
+void policy_of_main(Thread* t) {
+  sched_param p{};
+  i64 now = os::sys(__NR_sched_getscheduler, 0);
+  os::sys(__NR_sched_getparam, 0, &p);
+  base_policy = t->policy = now < 0 ? SCHED_OTHER : static_cast<i32>(now) & ~kResetOnFork;
+  base_priority = t->priority = p.sched_priority;
+}
+
+void policy_after_fork(Thread* t) {
+  if (t->bound) kernel_set(0, t->policy, t->priority);
+}
+
+}  // namespace gmpt::rt
