@@ -1,7 +1,6 @@
 // preload/signal.cc -- signal actions, masks and thread-directed signals, libc names.
 #include "core/signal.h"
 
-#include "arch/context.h"
 #include "base/mem.h"
 #include "core/boot.h"
 #include "preload/interpose.h"

@@ -101,6 +101,7 @@ const char* boot(i64 g_word, G** main_g) {
 void booted(G* main_g) {
   signals_boot();
   if (main_g) {
+    mask_counted(0, main_g->sigmask);
     M* m = main_g->m;
     os::fs_take(main_g->fs);
     os::set_mask(m->kmask);

@@ -298,6 +298,7 @@ top:
         u64 now = os::now_ns();
         delay = poll_until > now ? static_cast<i64>(poll_until - now) : 0;
       }
+      if (delay != 0) open_mask(m);
       if (signals_waiting()) delay = 0;
       GList l;
       netpoll(delay, &l);

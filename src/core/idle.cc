@@ -15,6 +15,7 @@
 //            the scheduler's lock; here a busy process never takes that lock to wake nobody.
 #include "core/m_start.h"
 #include "core/sched.h"
+#include "core/signal.h"
 #include "os/clock.h"
 
 namespace gmpt::core {
@@ -135,6 +136,25 @@ void start_m(P* p, bool spinning) {
   if (spinning) sched.n_spinning.fetch_sub_acq_rel(1);
 }
 
+// A signal came to an M at rest: some M with a P has to find the G that takes it.
+void wake_for_signals() {
+  sched.lock.lock();
+  P* p = p_idle_get_locked();
+  sched.lock.unlock();
+  if (p) start_m(p, false);
+}
+
+// A kick (signal.cc) ends the sleep without waking, for a new mask.
+void rest_until_woken(M* m) {
+  while (!m->park.woken()) {
+    m->park.clear_kick();
+    open_mask(m);
+    if (signals_waiting()) wake_for_signals();
+    m->park.sleep_for(kNever);
+  }
+  m->park.clear();
+}
+
 void stop_m(bool resting) {
   M* m = mm();
   GMPT_CHECK(!m->spinning, "an M goes to sleep while it spins");
@@ -153,8 +173,7 @@ void stop_m(bool resting) {
   sched.idle_ms = m;
   sched.n_idle_m++;
   sched.lock.unlock();
-  m->park.sleep();
-  m->park.clear();
+  rest_until_woken(m);
   m->cur_fs = 0;
   P* p = m->next_p;
   m->next_p = nullptr;

@@ -40,6 +40,7 @@ void reset_spinning(M* m) {
     m->kmask = kernel_mask(g->sigmask);
     os::set_mask(m->kmask);
   }
+  if (GMPT_UNLIKELY(signal_pending_for(g) || signals_waiting())) m->pending.fetch_or_acq_rel(kPendSignal);
   cpu_in(g);
   gmpt_gogo(g);
 }

@@ -20,6 +20,8 @@ struct P;
 
 enum Pending : u32 { kPendPreempt = 1, kPendSignal = 2 };
 
+constexpr u32 kSigRing = 32;
+
 struct M {
   M* self;                   // asm
   u32 in_rt;                 // asm, own
@@ -43,7 +45,8 @@ struct M {
   os::SigStack sigstack;     // once
   Atomic<u32> preempt_sent;  // one outstanding preemption signal at most
   u64 lost_since, last_kick; // sysmon
-  Atomic<u32> sig_gen;       // program signals that reached this M; tells our own EINTR from theirs
+  Atomic<u32> sig_in, sig_out;  // own handler / any under the queue's lock: signals that came at a bad moment
+  os::SigInfo* sig_ring;     // once; kSigRing of them
   u32 rand;                  // own
   void* xsave_cache;         // own
 };

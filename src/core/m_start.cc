@@ -20,7 +20,7 @@ namespace gmpt::core {
 
 namespace {
 
-constexpr size_t kG0Bytes = 64 << 10, kSigBytes = 64 << 10;
+constexpr size_t kG0Bytes = 64 << 10, kSigBytes = 64 << 10, kRingBytes = kSigRing * sizeof(os::SigInfo);
 constexpr u64 kCloneFlags = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000 | 0x80000 | 0x100000;
 os::Slab m_slab(align_up(sizeof(M), size_t{128}), 64 << 10);
 
@@ -31,7 +31,8 @@ bool give_stacks(M* m) {
   if (!p) return false;
   os::sys(__NR_mprotect, p, kPage, 0);
   os::sys(__NR_mprotect, p + kPage + kSigBytes, kPage, 0);
-  m->sigstack = os::SigStack{p + kPage, 0, 0, kSigBytes};
+  m->sigstack = os::SigStack{p + kPage, 0, 0, kSigBytes - kRingBytes};
+  m->sig_ring = reinterpret_cast<os::SigInfo*>(p + kPage + kSigBytes - kRingBytes);
   m->g0_sp = reinterpret_cast<u64>(p + total);
   return true;
 }
@@ -73,9 +74,7 @@ bool new_m(P* p, bool spinning) {
   if (m) {
     m->spinning = spinning;
     m->next_p = p;
-    M* self = reinterpret_cast<M*>(os::gs_base());
-    G* main_g = sched.all_gs.load_acquire();
-    m->kmask = self && self->curg ? kernel_mask(self->curg->sigmask) : main_g ? kernel_mask(main_g->sigmask) : 0;
+    m->kmask = kernel_mask(blocked_by_all());
     u64 all = ~u64{0}, old;
     os::sigprocmask(2, &all, &old);
     i32 tid = 0;
@@ -120,8 +119,7 @@ void stop_pinned(M* m) {
     p->word.store_release(kTaken);
     hand_off_p(p);
   }
-  m->park.sleep();
-  m->park.clear();
+  rest_until_woken(m);
   m->cur_fs = 0;
   P* p = m->next_p;
   m->next_p = nullptr;

@@ -258,7 +258,7 @@ Reason fd_wait(Rt& rt, PollDesc* pd, PollNode* n, int fd, Dir dir, u32 seen, u64
     pd->lock.unlock();
     return Reason::kClosed;
   }
-  Wait w(rt.g());
+  Wait w(rt);
   n->w = w.w;
   n->seq = w.seq;
   n->fd = fd;

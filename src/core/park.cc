@@ -64,21 +64,20 @@ Reason park(u64 deadline, Why why, const void* what) {
   return g->waiter.reason();
 }
 
-Reason park_kernel(Waiter* w, u32 seq, u64 deadline) {
+Reason park_kernel(Waiter* w, u32 seq, u64 deadline, const u64* mask) {
   if (w->commit(seq)) {
     u32 parked = Waiter::make(seq, Reason::kNone, Waiter::kParked);
+    u64 all = ~u64{0};
+    if (mask) os::sigprocmask(2, mask, nullptr);  // no lock of ours is held: handlers may run, and may come here
     while (w->word.load_acquire() == parked) {
-      if (deadline == kNever) {
-        os::futex_wait(&w->word, parked);
-        continue;
-      }
-      u64 now = os::now_ns();
+      u64 now = deadline == kNever ? 0 : os::now_ns();
       if (now >= deadline) {
         w->claim(seq, Reason::kTimeout);
         break;
       }
-      os::futex_wait(&w->word, parked, deadline - now);
+      os::futex_wait(&w->word, parked, deadline == kNever ? kNever : deadline - now);
     }
+    if (mask) os::sigprocmask(2, &all, nullptr);
   }
   return w->reason();
 }

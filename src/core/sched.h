@@ -46,6 +46,7 @@ struct Sched {
   Atomic<u32> n_gs;                 // alive
   Atomic<u32> sysmon_waits;
   os::Note sysmon_note;
+  Atomic<u64> rest_mask;            // what Ms at rest block, as last decided
   Stats stats;                      // what has no P: racy adds, good enough for people
   i32 pid = 0;
   u64 boot_ns = 0;
@@ -76,12 +77,15 @@ void wake_p();
 void start_m(P* p, bool spinning);
 void stop_m(bool resting);
 P* rest_end(M* m, bool want, bool* offered);
+void rest_until_woken(M* m);
+void wake_for_signals();
 void hand_off_p(P* p);               // the caller holds p by kTaken
 void wake_sysmon();
 
 // ---- park.cc ----
 Reason park(u64 deadline, Why why, const void* what);  // after g->wait_seq = waiter.arm(); in the runtime
-Reason park_kernel(Waiter* w, u32 seq, u64 deadline);  // a thread that is not a G; signals blocked by caller
+// A thread that is not a G; the caller blocked all signals, *mask (may be null) is in force while it sleeps.
+Reason park_kernel(Waiter* w, u32 seq, u64 deadline, const u64* mask);
 void ready(G* g, bool next);         // in the runtime, on an M with a P
 void ready_outside(G* g);            // without a P (sysmon, kernel threads)
 void ready_list(GList* l, bool have_p);

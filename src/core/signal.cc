@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "core/park.h"
 #include "core/preempt.h"
+#include "core/sigqueue.h"
 #include "core/sys.h"
 #include "os/fs.h"
 
@@ -16,65 +17,23 @@ namespace gmpt::core {
 
 int preempt_sig = os::kSigUrg;
 void (*async_cancel_hook)();
-Atomic<u32> process_signals;
+
+namespace {
+Atomic<u32> blocking[64];   // by how many Gs
+Atomic<u32> any_blocking;   // by how many Gs is anything blocked
+Atomic<u32> stuck;          // process-directed signals queued here that no G takes now
+}  // namespace
 
 namespace {
 
 SigAction actions[65];
 bool taken_over;
+u64 caught_default;  // signals with the default action that are caught all the same, since threads block them
 GMPT_GLOBAL_LOCK(actions_lock);
-
-struct Queued {
-  os::SigInfo info;
-  G* to;          // null: process-directed
-  Queued* next;
-};
-Queued pool[512];
-Queued* pool_free;
-Queued *q_head, *q_tail;
-GMPT_GLOBAL_LOCK(q_lock);
 
 bool is_synchronous(int sig, const os::SigInfo* si) {
   bool kind = sig == os::kSigSegv || sig == os::kSigBus || sig == os::kSigFpe || sig == os::kSigIll || sig == os::kSigTrap || sig == os::kSigSys;
   return kind && si->code > 0;
-}
-
-// The pool is bounded as the kernel's is (RLIMIT_SIGPENDING). Standard signals coalesce.
-bool enqueue(const os::SigInfo& si, G* to) {
-  os::Guard l(q_lock);
-  if (si.signo < 32)
-    for (Queued* q = q_head; q; q = q->next)
-      if (q->info.signo == si.signo && q->to == to) return true;
-  Queued* q = pool_free;
-  if (!q) return false;
-  pool_free = q->next;
-  q->info = si;
-  q->to = to;
-  q->next = nullptr;
-  if (q_tail) q_tail->next = q;
-  else q_head = q;
-  q_tail = q;
-  return true;
-}
-
-// Takes the first queued signal for `to` whose bit is in `want`. left: is the same signal queued again?
-bool dequeue(G* to, u64 want, os::SigInfo* out, bool* left) {
-  os::Guard l(q_lock);
-  *left = false;
-  Queued *prev = nullptr, *hit = nullptr;
-  for (Queued *q = q_head, *before = nullptr; q; before = q, q = q->next) {
-    if (q->to != to || !(want & os::sig_bit(q->info.signo))) continue;
-    if (!hit) hit = q, prev = before;
-    else if (q->info.signo == hit->info.signo) *left = true;
-  }
-  if (!hit) return false;
-  *out = hit->info;
-  if (prev) prev->next = hit->next;
-  else q_head = hit->next;
-  if (q_tail == hit) q_tail = prev;
-  hit->next = pool_free;
-  pool_free = hit;
-  return true;
 }
 
 // Redirects the interrupted G into the program's handler, on the G's stack.
@@ -113,6 +72,7 @@ void deliver_on_g(M* m, G* g, int sig, os::SigInfo* si, os::UContext* uc) {
   u64 mask = g->sigmask | a.mask;
   if (!(a.flags & os::kSaNodefer)) mask |= os::sig_bit(sig);
   mask &= ~(os::sig_bit(os::kSigKill) | os::sig_bit(os::kSigStop));
+  mask_counted(g->sigmask, mask);
   g->sigmask = mask;
   m->kmask = kernel_mask(mask);
   uc->sigmask = m->kmask;
@@ -156,7 +116,6 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
     bool left;
     if (g && !m->in_rt && signal_pending_for(g) && dequeue(g, ~g->sigmask, &mine, &left)) {  // it was a kick, see post_signal
       if (!left) g->sigpending.fetch_and_acq_rel(~os::sig_bit(mine.signo));
-      m->sig_gen.store_relaxed(m->sig_gen.load_relaxed() + 1);
       return deliver_on_g(m, g, mine.signo, &mine, uc);
     }
     on_preempt(m, uc);
@@ -173,14 +132,18 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
     }
     return deliver_on_g(m, g, sig, si, uc);
   }
-  m->sig_gen.store_relaxed(m->sig_gen.load_relaxed() + 1);
   if (reinterpret_cast<uptr>(a->handler) <= 1) {
-    if (!a->handler) default_action(sig, si);
-    return;
+    if (a->handler) return;
+    if (!(blocked_by_all() & os::sig_bit(sig))) return default_action(sig, si);
+    // Caught only because an M at rest may have it open: every thread blocks it, so it pends.
   }
   if (m->in_rt || !g || (g->sigmask & os::sig_bit(sig))) {
-    if (enqueue(*si, nullptr)) process_signals.fetch_add_acq_rel(1);
+    put_aside(m, *si);
     m->pending.fetch_or_acq_rel(kPendSignal);
+    if (!g) {  // on its way to sleep, perhaps past its last look
+      m->park.kick();
+      netpoll_break();
+    }
     return;
   }
   deliver_on_g(m, g, sig, si, uc);
@@ -188,7 +151,7 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
 
 void install(int sig, const SigAction& a) {
   os::KSigaction k{};
-  bool need = reinterpret_cast<uptr>(a.handler) > 1 || sig == preempt_sig || (sig == os::kSigSegv && os::fs_mode == FsMode::kLazy);
+  bool need = reinterpret_cast<uptr>(a.handler) > 1 || (!a.handler && (caught_default & os::sig_bit(sig))) || sig == preempt_sig || (sig == os::kSigSegv && os::fs_mode == FsMode::kLazy);
   if (need) {
     k.handler = reinterpret_cast<void*>(&on_signal);
     k.flags = os::kSaSiginfo | os::kSaOnstack | os::kSaRestorer | (a.flags & os::kSaRestart) | (a.flags & 3 /* NOCLDSTOP, NOCLDWAIT */);
@@ -201,6 +164,17 @@ void install(int sig, const SigAction& a) {
     k.flags = a.flags & 3;
   }
   os::sigaction(sig, &k, nullptr);
+}
+
+// g waits in the kernel's sigtimedwait on its M: it shall look at the queue (preload/sigwait.cc).
+void kick_sigwait(G* g) {
+  if (M* m = g->m) os::tgkill(sched.pid, m->tid, preempt_sig);
+}
+
+G* pick_waiter(u64 bit) {
+  for (G* g = sched.all_gs.load_acquire(); g; g = g->all_next)
+    if (g->state.load_acquire() != GState::kDead && (g->sigwait.load_acquire() & bit)) return g;
+  return nullptr;
 }
 
 G* pick_g(u64 bit) {
@@ -220,7 +194,9 @@ void sig_return_fix(void* frame) {
   os::sigprocmask(0, &all, nullptr);  // from here to rt_sigreturn this G stays on this M
   M* m = mm();
   G* g = m->curg;
-  g->sigmask = f->uc.sigmask & ~(os::sig_bit(os::kSigKill) | os::sig_bit(os::kSigStop));
+  u64 back = f->uc.sigmask & ~(os::sig_bit(os::kSigKill) | os::sig_bit(os::kSigStop));
+  mask_counted(g->sigmask, back);
+  g->sigmask = back;
   m->kmask = kernel_mask(g->sigmask);
   f->uc.sigmask = m->kmask;
   f->uc.stack = m->sigstack;
@@ -228,6 +204,53 @@ void sig_return_fix(void* frame) {
 }
 
 }  // namespace
+
+namespace {
+// Whose default action ends the process, other than faults: HUP INT QUIT USR1 USR2 ALRM TERM and 34..64. A
+// signal that all threads block must pend, but between a thread's blocking it and the last resting M's doing
+// so it may still arrive there.
+constexpr u64 kEndsProcess = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 9 | 1u << 11 | 1u << 13 | 1u << 14 | ~u64{0} << 33;
+
+void catch_defaults(u64 fresh) {
+  os::Guard l(actions_lock);
+  caught_default |= fresh;
+  for (u64 d = fresh; d; d &= d - 1) {
+    int sig = __builtin_ctzll(d) + 1;
+    if (!actions[sig].handler) install(sig, actions[sig]);
+  }
+}
+}  // namespace
+
+void mask_counted(u64 from, u64 to) {
+  if (from == to) return;
+  for (u64 d = from ^ to; d; d &= d - 1) {
+    int i = __builtin_ctzll(d);
+    if (to >> i & 1) blocking[i].fetch_add_relaxed(1);
+    else blocking[i].fetch_sub_acq_rel(1);
+  }
+  if (u64 fresh = to & kEndsProcess & ~caught_default; GMPT_UNLIKELY(fresh)) catch_defaults(fresh);
+  if (!from) any_blocking.fetch_add_relaxed(1);
+  if (!to) any_blocking.fetch_sub_acq_rel(1);
+  if (from & ~to)  // something was opened: what nobody took may have a taker now
+    if (u32 n = stuck.exchange_acq_rel(0)) process_signals.fetch_add_acq_rel(n);
+}
+
+u64 blocked_by_all() {
+  if (GMPT_LIKELY(!any_blocking.load_acquire())) return 0;
+  u64 m = 0;
+  u32 all = sched.n_gs.load_acquire();
+  for (int i = 0; i < 64; i++)
+    if (blocking[i].load_relaxed() >= all) m |= u64{1} << i;
+  return m;
+}
+
+void open_mask(M* m) {
+  u64 want = kernel_mask(blocked_by_all());
+  sched.rest_mask.store_relaxed(want);
+  if (GMPT_LIKELY(m->kmask == want)) return;
+  m->kmask = want;
+  os::set_mask(want);
+}
 
 u64 kernel_mask(u64 mask) {
   u64 never = os::sig_bit(preempt_sig) | os::sig_bit(os::kSigCancel) | os::sig_bit(os::kSigSetxid);
@@ -239,10 +262,11 @@ bool signals_ours() { return taken_over; }
 
 void signals_boot() {
   gmpt_hooks.sig_return_fix = &sig_return_fix;
-  pool_free = nullptr;
-  for (Queued& q : pool) q.next = pool_free, pool_free = &q;
-  q_head = q_tail = nullptr;
+  sigqueue_reset();
   process_signals.store_relaxed(0);
+  stuck.store_relaxed(0);
+  any_blocking.store_relaxed(0);
+  for (auto& b : blocking) b.store_relaxed(0);
   for (int s = 1; s <= 64; s++) {
     os::KSigaction k{};
     if (os::sigaction(s, nullptr, &k) != 0) continue;
@@ -257,6 +281,7 @@ void signals_boot() {
 }
 
 void signals_child(G* g) {
+  caught_default = 0;
   taken_over = false;
   process_signals.store_relaxed(0);
   for (int s = 1; s <= 64; s++) {
@@ -282,6 +307,13 @@ i64 set_action(int sig, const SigAction* sa, SigAction* old) {
   return 0;
 }
 
+// Every thread blocks something now that Ms at rest still take: it would act on the process, or never reach
+// the thread that is about to wait for it.
+void kick_resting() {
+  for (M* m = sched.all_ms.load_acquire(); m; m = m->all_next)
+    if (!m->curg && m != mm()) os::tgkill(sched.pid, m->tid, preempt_sig);
+}
+
 u64 change_mask(G* g, int how, const u64* set) {
   enter();
   M* m = mm();
@@ -289,12 +321,14 @@ u64 change_mask(G* g, int how, const u64* set) {
   if (set) {
     u64 s = *set & ~(os::sig_bit(os::kSigKill) | os::sig_bit(os::kSigStop));
     u64 now = how == 0 ? old | s : how == 1 ? old & ~s : s;
+    mask_counted(old, now);
     g->sigmask = now;
     if (kernel_mask(now) != m->kmask) {
       m->kmask = kernel_mask(now);
       os::set_mask(m->kmask);
     }
     if (signal_pending_for(g) || signals_waiting()) m->pending.fetch_or_acq_rel(kPendSignal);
+    if (GMPT_UNLIKELY(now & ~old) && (kernel_mask(blocked_by_all()) & ~sched.rest_mask.load_relaxed())) kick_resting();
   }
   leave();
   return old;
@@ -304,6 +338,11 @@ u64 change_mask(G* g, int how, const u64* set) {
 // when it next leaves the runtime), or running on another M (kicked).
 i64 post_signal(G* g, int sig, const os::SigInfo& info) {
   if (!enqueue(info, g)) return -os::kEAGAIN;
+  fence();  // [sigset] with sigwait_begin
+  if (g->sigwait.load_acquire() & os::sig_bit(sig)) {
+    kick_sigwait(g);
+    return 0;
+  }
   g->sigpending.fetch_or_acq_rel(os::sig_bit(sig));  // [sigwait]
   fence();
   if (g->sigmask & os::sig_bit(sig)) return 0;
@@ -336,6 +375,19 @@ void request_cancel(G* g) {
   if (m && m->curg == g && cancel_async(g)) os::tgkill(sched.pid, m->tid, preempt_sig);
 }
 
+bool sigwait_begin(G* g, u64 set, os::SigInfo* out) {
+  Rt rt(g);
+  g->sigwait.store_release(set);
+  fence();  // [sigset]
+  bool left;
+  bool got = dequeue(g, set, out, &left);
+  if (got && !left) g->sigpending.fetch_and_acq_rel(~os::sig_bit(out->signo));
+  if (!got) got = dequeue(nullptr, set, out, &left);  // arrived here while everybody blocked it
+  if (got) g->sigwait.store_release(0);
+  return got;
+}
+
+
 // As post_signal, for any disposition: what has no handler is the kernel's to act upon.
 i64 send_to_g(G* g, const os::SigInfo& info) {
   int sig = info.signo;
@@ -350,9 +402,16 @@ void dispatch_signals() {
   bool left;
   u64 tried = 0;
   while (process_signals.load_acquire()) {
-    if (!dequeue(nullptr, ~tried, &si, &left)) break;
+    if (!dequeue(nullptr, ~tried, &si, &left)) {
+      process_signals.store_release(0);  // what is left was counted as stuck, or never could be queued
+      break;
+    }
     process_signals.fetch_sub_acq_rel(1);
     G* g = pick_g(os::sig_bit(si.signo));
+    if (g && !actions[si.signo].handler) {
+      default_action(si.signo, &si);  // opened meanwhile
+      continue;
+    }
     if (g) {
       if (enqueue(si, g)) {
         g->sigpending.fetch_or_acq_rel(os::sig_bit(si.signo));
@@ -366,9 +425,12 @@ void dispatch_signals() {
         }
       }
     } else {
-      tried |= os::sig_bit(si.signo);  // blocked by all: it stays pending
-      if (enqueue(si, nullptr)) process_signals.fetch_add_acq_rel(1);
-      break;
+      tried |= os::sig_bit(si.signo);  // blocked by all: it stays pending here, or somebody waits for it
+      if (G* w = pick_waiter(os::sig_bit(si.signo))) {
+        if (enqueue(si, w)) kick_sigwait(w);
+      } else if (enqueue(si, nullptr)) {
+        stuck.fetch_add_acq_rel(1);
+      }
     }
   }
 }
@@ -388,6 +450,12 @@ void deliver_signals() {
     }
     enter();  // the queue's lock is not for code that may be interrupted by a handler
     bool got = dequeue(to, want, &si, &left);
+    if (!got && !to) {  // counted, but not for this G to take: dispatch finds whose it is
+      M* mine = mm();
+      mine->p->word.store_release(reinterpret_cast<u64>(mine) | kUserTag);
+      arch::gs_set_in_rt(0);
+      return;
+    }
     if (got && to && !left) g->sigpending.fetch_and_acq_rel(~os::sig_bit(si.signo));
     if (got && !to) process_signals.fetch_sub_acq_rel(1);
     if (!got && to) g->sigpending.fetch_and_acq_rel(~want);

@@ -46,9 +46,19 @@ u64 kernel_mask(u64 program_mask);
 void signals_boot();                  // take over the handlers the program installed so far
 void signals_child(G* g);             // in a forked child: give the kernel the program's own actions back
 bool signals_ours();                  // the kernel holds our handlers
+// Which signals every G blocks: an M at rest blocks exactly these, so that a signal finds the process open if
+// and only if some thread is.
+void mask_counted(u64 from, u64 to);  // a G's mask changes; 0 at birth and death
+u64 blocked_by_all();
+void open_mask(M* m);                 // on g0, before m sleeps
+
 i64 set_action(int sig, const SigAction* sa, SigAction* old);
 u64 change_mask(G* g, int how, const u64* set);   // the old mask; delivers what became unblocked
 i64 post_signal(G* g, int sig, const os::SigInfo& info);
+// sigwait and its kin: a queued signal of `set` at once (true); else whoever queues one later kicks g's M, until
+// g->sigwait is cleared.
+bool sigwait_begin(G* g, u64 set, os::SigInfo* out);
+u64 queued_signals(G* g);              // for sigpending
 i64 send_to_g(G* g, const os::SigInfo& info);
 void request_cancel(G* g);             // inside the runtime: sets the bit, ends a cancellable wait, or kicks the M
 extern void (*async_cancel_hook)();   // rt's: unwinds the calling G; called outside the runtime

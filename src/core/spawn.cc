@@ -7,6 +7,7 @@
 
 #include "arch/context.h"
 #include "core/cputime.h"
+#include "core/signal.h"
 #include "os/slab.h"
 #include "os/tcb.h"
 
@@ -23,6 +24,12 @@ Atomic<u64> next_id;
 // Above any kernel thread id, below FUTEX_TID_MASK; 28 bits, so that it fits a CPU-clock id too.
 constexpr i32 kFirstTid = 1 << 22;
 
+// Each process begins elsewhere: process-shared locks compare owners by these ids.
+i32 tid_of(u64 n) {
+  u32 base = static_cast<u32>(sched.pid) * 2654435761u;
+  return kFirstTid + 1 + static_cast<i32>((base + static_cast<u32>(n)) % 0x0f000000);
+}
+
 G* new_g() {
   G* g = static_cast<G*>(g_slab.take());
   if (!g) return nullptr;
@@ -30,7 +37,7 @@ G* new_g() {
   g->waiter.g = g;
   u64 n = next_id.fetch_add_relaxed(1);
   g->id = n;
-  g->tid = kFirstTid + 1 + static_cast<i32>(n % 0x0f000000);
+  g->tid = tid_of(n);
   G* head = sched.all_gs.load_acquire();
   do g->all_next = head; while (!sched.all_gs.cas_acq_rel(head, g));
   return g;
@@ -40,7 +47,7 @@ G* new_g() {
 void renumber(G* g) {
   u64 n = next_id.fetch_add_relaxed(1);
   g->id = n;
-  g->tid = kFirstTid + 1 + static_cast<i32>(n % 0x0f000000);
+  g->tid = tid_of(n);
 }
 
 void entry_on_g(void* arg) {
@@ -54,6 +61,7 @@ void exit_on_g0(G* g) {
   M* m = mm();
   m->curg = nullptr;
   g->m = nullptr;
+  mask_counted(g->sigmask, 0);
   g->sigmask = 0;
   g->state.store_release(GState::kDead);
   sched.n_gs.fetch_sub_acq_rel(1);
@@ -138,6 +146,7 @@ void g_start(G* g, void (*entry)(G*), bool have_p) {
   g->cpu_ns = g->cpu_cycles = 0;
   g->cancel_req.store_relaxed(0);
   sched.n_gs.fetch_add_acq_rel(1);
+  mask_counted(0, g->sigmask);
   if (have_p) {
     mm()->p->stats.spawned++;
     ready(g, true);

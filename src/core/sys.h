@@ -71,6 +71,7 @@ class Rt {
   Rt(const Rt&) = delete;
   void ready(GList* l) { ready_list(l, g_ != nullptr); }
   G* g() const { return g_; }
+  const u64* mask() const { return &mask_; }  // the kernel thread's own, in force while it waits
 
  private:
   G* g_;
@@ -80,13 +81,14 @@ class Rt {
 
 // How a thread waits, G or not. `local` serves kernel threads; a G uses its own.
 struct Wait {
+  explicit Wait(Rt& rt) : Wait(rt.g()) { mask_ = rt.mask(); }
   explicit Wait(G* g) : w(g ? &g->waiter : &local), g_(g) {
     w->g = g;
     seq = w->arm();
     if (g) g->wait_seq = seq;
   }
   Reason block(u64 deadline, Why why, const void* what) {
-    Reason r = g_ ? park(deadline, why, what) : park_kernel(w, seq, deadline);
+    Reason r = g_ ? park(deadline, why, what) : park_kernel(w, seq, deadline, mask_);
     w->finish();
     return r;
   }
@@ -96,6 +98,7 @@ struct Wait {
 
  private:
   G* g_;
+  const u64* mask_ = nullptr;
   Waiter local;
 };
 

@@ -17,6 +17,7 @@
 #include "base/options.h"
 #include "core/preempt.h"
 #include "core/sched.h"
+#include "core/signal.h"
 #include "core/trace.h"
 #include "os/clock.h"
 #include "os/fs.h"
@@ -214,6 +215,10 @@ void sysmon_main(void*) {
     bool did = false;
     bool woke = late_timers(now);
     woke |= late_poll(now);
+    if (signals_waiting()) {  // every P is busy, or all rest and the M that got it slept on
+      wake_for_signals();
+      woke = true;
+    }
     if (woke) {
       if (sched.n_idle_p.load_relaxed()) wake_p();
       else make_room(now);

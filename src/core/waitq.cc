@@ -56,7 +56,7 @@ WaitNode* Bucket::next_of(WaitNode* n, uptr key) {
 }
 
 Reason wait_on(Bucket* b, WaitNode* n, const void* addr, Rt& rt, u64 deadline, Why why, bool front) {
-  Wait w(rt.g());
+  Wait w(rt);
   n->key = reinterpret_cast<uptr>(addr);
   n->w = w.w;
   n->seq = w.seq;

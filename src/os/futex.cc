@@ -1,8 +1,9 @@
 // os/futex.cc -- the slow half of the runtime's lock.
 #include "os/futex.h"
 
-extern gmpt::os::Lock __start_gmpt_locks[] __attribute__((visibility("hidden")));
-extern gmpt::os::Lock __stop_gmpt_locks[] __attribute__((visibility("hidden")));
+// Weak: a program that links single rooms may have no such lock.
+extern gmpt::os::Lock __start_gmpt_locks[] __attribute__((weak, visibility("hidden")));
+extern gmpt::os::Lock __stop_gmpt_locks[] __attribute__((weak, visibility("hidden")));
 
 namespace gmpt::os {
 

@@ -39,9 +39,19 @@ class Note {
   bool sleep_for(u64 timeout_ns) {
     if (w_.load_acquire()) return true;
     futex_wait(&w_, 0, timeout_ns);
-    return w_.load_acquire() != 0;
+    return woken();
   }
-  bool woken() const { return w_.load_acquire() != 0; }
+  bool woken() const { return w_.load_acquire() == 1; }
+  // From a signal handler on the sleeper: its next sleep_for() returns at once, though nobody woke it. So a
+  // signal between "nothing to do" and the system call is not slept over.
+  void kick() {
+    u32 z = 0;
+    w_.cas_acq_rel(z, 2);
+  }
+  void clear_kick() {
+    u32 k = 2;
+    w_.cas_acq_rel(k, 0);
+  }
 
  private:
   Atomic<u32> w_;

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -33,6 +34,7 @@
 #include <unistd.h>
 
 extern "C" {  // exported by libc, declared in no header (or only with fortification)
+[[noreturn]] void __longjmp_chk(struct __jmp_buf_tag*, int) noexcept;
 int __sigaction(int, const struct sigaction*, struct sigaction*) noexcept;
 sighandler_t bsd_signal(int, sighandler_t) noexcept;
 sighandler_t sysv_signal(int, sighandler_t) noexcept;

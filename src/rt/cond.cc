@@ -105,7 +105,7 @@ int cond_wait(pthread_cond_t* c, pthread_mutex_t* m, const timespec* t, clockid_
     Rt rt(g);
     core::Bucket* b = core::bucket_of(c);
     core::WaitNode n;
-    core::Wait wait(g);
+    core::Wait wait(rt);
     n.key = reinterpret_cast<uptr>(c);
     n.w = wait.w;
     n.seq = wait.seq;

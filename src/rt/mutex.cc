@@ -49,7 +49,11 @@ bool try_word(pthread_mutex_t* m) {
 // Spins while a holder on another CPU may be about to let go: 4 x 30 pauses, as Go.
 bool spin(pthread_mutex_t* m, G* g) {
   if (core::sched.n_procs < 2 && g) return false;
-  if (g && core::sched.n_idle_p.load_relaxed() + 1 >= core::sched.n_procs) return false;  // the holder is not running
+  if (g) {
+    if (core::sched.n_idle_p.load_relaxed() + 1 >= core::sched.n_procs) return false;  // the holder is not running
+    core::P* p = core::mm()->p;
+    if (p && !p->runq.empty()) return false;  // others could use the time; the holder may be among them
+  }
   for (int i = 0; i < 4; i++) {
     arch::spin(30);
     if (word(m).load_relaxed() == 0 && try_word(m)) return true;

@@ -91,6 +91,7 @@ namespace {
 
 void set_mask_inside(G* g, u64 mask) {
   core::M* m = core::mm();
+  core::mask_counted(g->sigmask, mask);
   g->sigmask = mask;
   u64 k = core::kernel_mask(mask);
   if (k != m->kmask) {

@@ -1,0 +1,104 @@
+// core/sigqueue.cc -- the queue of signals, its pool, and the rings that the kernel's handlers fill.
+//
+// Invariants
+//   process_signals counts what is queued for no G in particular, in the queue or in a ring, less what is known to
+//   have no taker now (signal.cc: stuck).
+#include "core/sigqueue.h"
+
+#include "core/sys.h"
+
+namespace gmpt::core {
+
+Atomic<u32> process_signals;
+
+namespace {
+
+struct Queued {
+  os::SigInfo info;
+  G* to;          // null: process-directed
+  Queued* next;
+};
+Queued pool[512];
+Queued* pool_free;
+Queued *q_head, *q_tail;
+GMPT_GLOBAL_LOCK(q_lock);
+
+// The pool is bounded as the kernel's is (RLIMIT_SIGPENDING). Standard signals coalesce.
+bool enqueue_locked(const os::SigInfo& si, G* to) {
+  if (si.signo < 32)
+    for (Queued* q = q_head; q; q = q->next)
+      if (q->info.signo == si.signo && q->to == to) return to != nullptr;  // coalesced; a count is for one entry
+  Queued* q = pool_free;
+  if (!q) return false;
+  pool_free = q->next;
+  q->info = si;
+  q->to = to;
+  q->next = nullptr;
+  if (q_tail) q_tail->next = q;
+  else q_head = q;
+  q_tail = q;
+  return true;
+}
+
+void collect_locked() {
+  for (M* m = sched.all_ms.load_acquire(); m; m = m->all_next)
+    for (u32 out = m->sig_out.load_relaxed(); out != m->sig_in.load_acquire(); out++) {
+      if (!enqueue_locked(m->sig_ring[out % kSigRing], nullptr)) process_signals.fetch_sub_acq_rel(1);
+      m->sig_out.store_release(out + 1);
+    }
+}
+
+}  // namespace
+
+// In the kernel's handler on m: it may have interrupted a holder of the queue's lock, so the signal goes into
+// m's own ring (one producer; consumers hold the lock). [ring] sig_in store-release -> load-acquire.
+void put_aside(M* m, const os::SigInfo& si) {
+  u32 in = m->sig_in.load_relaxed();
+  if (in - m->sig_out.load_acquire() >= kSigRing) return;  // as when RLIMIT_SIGPENDING is reached
+  m->sig_ring[in % kSigRing] = si;
+  m->sig_in.store_release(in + 1);
+  process_signals.fetch_add_acq_rel(1);
+}
+
+bool enqueue(const os::SigInfo& si, G* to) {
+  os::Guard l(q_lock);
+  return enqueue_locked(si, to);
+}
+
+// Takes the first queued signal for `to` whose bit is in `want`. left: is the same signal queued again?
+bool dequeue(G* to, u64 want, os::SigInfo* out, bool* left) {
+  os::Guard l(q_lock);
+  if (!to) collect_locked();
+  *left = false;
+  Queued *prev = nullptr, *hit = nullptr;
+  for (Queued *q = q_head, *before = nullptr; q; before = q, q = q->next) {
+    if (q->to != to || !(want & os::sig_bit(q->info.signo))) continue;
+    if (!hit) hit = q, prev = before;
+    else if (q->info.signo == hit->info.signo) *left = true;
+  }
+  if (!hit) return false;
+  *out = hit->info;
+  if (prev) prev->next = hit->next;
+  else q_head = hit->next;
+  if (q_tail == hit) q_tail = prev;
+  hit->next = pool_free;
+  pool_free = hit;
+  return true;
+}
+
+u64 queued_signals(G* g) {
+  Rt rt(g);
+  os::Guard l(q_lock);
+  u64 m = 0;
+  for (Queued* q = q_head; q; q = q->next)
+    if (!q->to || q->to == g) m |= os::sig_bit(q->info.signo);
+  return m;
+}
+
+void sigqueue_reset() {
+  pool_free = nullptr;
+  for (Queued& q : pool) q.next = pool_free, pool_free = &q;
+  q_head = q_tail = nullptr;
+}
+
+}  // namespace gmpt::core

@@ -1,0 +1,17 @@
+// core/sigqueue.h -- signals that wait for a thread to take them.
+//
+// Who may call it
+//   enqueue and dequeue take a lock: inside the runtime, or in the kernel's handler when it interrupted program code.
+//   put_aside is for a handler that interrupted the runtime.
+#pragma once
+#include "core/signal.h"
+
+namespace gmpt::core {
+
+bool enqueue(const os::SigInfo& si, G* to);   // to == null: process-directed. False: full, or merged with an earlier one
+// Takes the first queued signal for `to` whose bit is in `want`. left: is the same signal queued again?
+bool dequeue(G* to, u64 want, os::SigInfo* out, bool* left);
+void put_aside(M* m, const os::SigInfo& si);
+void sigqueue_reset();
+
+}  // namespace gmpt::core
