@@ -7,9 +7,12 @@
 // Who may call it
 //   rt and preload. Calling through it on a G means the M blocks in the kernel: announce it (core/sys.h).
 #pragma once
+#include <aio.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
+#include <mqueue.h>
+#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -21,14 +24,22 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/sendfile.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
+#include <termios.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -56,6 +67,18 @@ int __sched_yield();
 int __nanosleep(const struct timespec*, struct timespec*);
 ssize_t __read(int, void*, size_t);
 ssize_t __read_chk(int, void*, size_t, size_t);
+ssize_t __pread64(int, void*, size_t, off64_t);
+ssize_t __pread_chk(int, void*, size_t, off_t, size_t);
+ssize_t __pread64_chk(int, void*, size_t, off64_t, size_t);
+ssize_t __pwrite64(int, const void*, size_t, off64_t);
+int __open(const char*, int, ...);
+int __open64(const char*, int, ...);
+int __open_2(const char*, int);
+int __open64_2(const char*, int);
+int __openat_2(int, const char*, int);
+int __openat64_2(int, const char*, int);
+pid_t __wait(int*);
+pid_t __waitpid(pid_t, int*, int);
 ssize_t __write(int, const void*, size_t);
 ssize_t __recv_chk(int, void*, size_t, size_t, int);
 ssize_t __recvfrom_chk(int, void*, size_t, size_t, int, struct sockaddr*, socklen_t*);
