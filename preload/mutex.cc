@@ -1,6 +1,8 @@
 // preload/mutex.cc -- mutexes, libc names.
 #include "rt/mutex.h"
 
+#include "rt/kerneltid.h"
+
 #include "preload/interpose.h"
 
 using namespace gmpt;
@@ -9,8 +11,9 @@ namespace {
 
 // Kinds that live in the kernel's protocol: the real function, the P on offer while it blocks.
 template <class F>
-int kernel_lock(F call) {
+int kernel_lock(pthread_mutex_t* m, F call) {
   if (!rt::self()) return call();
+  if (rt::mutex_wants_kernel_tid(m)) return rt::lock_with_kernel_tid(call);
   core::sys_begin();
   int r = call();
   core::sys_end();
@@ -42,31 +45,34 @@ GMPT_API int __pthread_mutex_init(pthread_mutex_t* m, const pthread_mutexattr_t*
 
 GMPT_API int pthread_mutex_lock(pthread_mutex_t* m) noexcept {
   GMPT_NATIVE(pthread_mutex_lock, m);
-  if (GMPT_UNLIKELY(!rt::mutex_is_ours(m))) return kernel_lock([=] { return os::real().pthread_mutex_lock(m); });
+  if (GMPT_UNLIKELY(!rt::mutex_is_ours(m))) return kernel_lock(m, [=] { return os::real().pthread_mutex_lock(m); });
   return rt::mutex_lock(m);
 }
 
 GMPT_API int pthread_mutex_trylock(pthread_mutex_t* m) noexcept {
   GMPT_NATIVE(pthread_mutex_trylock, m);
-  if (GMPT_UNLIKELY(!rt::mutex_is_ours(m))) return os::real().pthread_mutex_trylock(m);
+  if (GMPT_UNLIKELY(!rt::mutex_is_ours(m))) return kernel_lock(m, [=] { return os::real().pthread_mutex_trylock(m); });
   return rt::mutex_trylock(m);
 }
 
 GMPT_API int pthread_mutex_unlock(pthread_mutex_t* m) noexcept {
   GMPT_NATIVE(pthread_mutex_unlock, m);
-  if (GMPT_UNLIKELY(!rt::mutex_is_ours(m))) return os::real().pthread_mutex_unlock(m);
+  if (GMPT_UNLIKELY(!rt::mutex_is_ours(m))) {
+    auto unlock = [=] { return os::real().pthread_mutex_unlock(m); };
+    return rt::self() && rt::mutex_wants_kernel_tid(m) ? rt::unlock_with_kernel_tid(unlock) : unlock();
+  }
   return rt::mutex_unlock(m);
 }
 
 GMPT_API int pthread_mutex_timedlock(pthread_mutex_t* m, const struct timespec* abs) noexcept {
   GMPT_NATIVE(pthread_mutex_timedlock, m, abs);
-  if (!rt::mutex_is_ours(m)) return kernel_lock([=] { return os::real().pthread_mutex_timedlock(m, abs); });
+  if (!rt::mutex_is_ours(m)) return kernel_lock(m, [=] { return os::real().pthread_mutex_timedlock(m, abs); });
   return timed(m, CLOCK_REALTIME, abs);
 }
 
 GMPT_API int pthread_mutex_clocklock(pthread_mutex_t* m, clockid_t clock, const struct timespec* abs) noexcept {
   GMPT_NATIVE(pthread_mutex_clocklock, m, clock, abs);
-  if (!rt::mutex_is_ours(m)) return kernel_lock([=] { return os::real().pthread_mutex_clocklock(m, clock, abs); });
+  if (!rt::mutex_is_ours(m)) return kernel_lock(m, [=] { return os::real().pthread_mutex_clocklock(m, clock, abs); });
   return timed(m, clock, abs);
 }
 

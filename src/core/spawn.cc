@@ -59,6 +59,11 @@ void entry_on_g(void* arg) {
 void exit_on_g0(G* g) {
   cpu_out(g);
   M* m = mm();
+  if (GMPT_UNLIKELY(g->pins)) {
+    g->pins = 0;
+    g->locked_m = nullptr;
+    m->locked_g = nullptr;
+  }
   m->curg = nullptr;
   g->m = nullptr;
   mask_counted(g->sigmask, 0);

@@ -18,10 +18,11 @@ namespace {
 constexpr u32 kOwnerDied = 0x40000000, kWaiters = 0x80000000, kTidMask = 0x3fffffff;
 constexpr int kLimit = 2048;
 
-void mark(uptr entry, i64 offset, i32 tid) {
+// tid: the G's, or its M's (rt/kerneltid.h).
+void mark(uptr entry, i64 offset, i32 tid, i32 kernel_tid) {
   u32* word = reinterpret_cast<u32*>(entry + static_cast<uptr>(offset));
   u32 w = as_atomic(word).load_acquire();
-  while ((w & kTidMask) == static_cast<u32>(tid)) {
+  while ((w & kTidMask) == static_cast<u32>(tid) || (w & kTidMask) == static_cast<u32>(kernel_tid)) {
     if (!as_atomic(word).cas_acq_rel(w, (w & kWaiters) | kOwnerDied)) continue;
     // Shared wake: the mutex may be process-shared, and a private waiter sleeps on the same key space
     // only if woken with the private flag too.
@@ -40,13 +41,14 @@ void robust_owner_died(G* g) {
   uptr entry = os::get_word(head, 0) & ~uptr{1};
   if (entry == head) return;
   i64 offset = static_cast<i64>(os::get_word(head, 8));
+  i32 kernel_tid = g->pins ? os::gettid() : g->tid;
   uptr pending = os::get_word(head, 16) & ~uptr{1};
   for (int i = 0; i < kLimit && entry && entry != head; i++) {
     uptr next = os::get_word(entry, 0) & ~uptr{1};
-    if (entry != pending) mark(entry, offset, g->tid);
+    if (entry != pending) mark(entry, offset, g->tid, kernel_tid);
     entry = next;
   }
-  if (pending) mark(pending, offset, g->tid);
+  if (pending) mark(pending, offset, g->tid, kernel_tid);
   os::set_word(head, 0, head);
   os::set_word(head, 16, 0);
 }

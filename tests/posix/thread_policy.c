@@ -17,7 +17,7 @@ static void* reads(void* want) {
   EXPECT(pthread_getschedparam(pthread_self(), &policy, &p) == 0);
   EXPECT(policy == *(int*)want);
   EXPECT(sched_getscheduler(0) == policy);
-  for (int i = 0; i < 100; i++) {
+  for (int i = 0; i < 20; i++) {
     EXPECT(kernel_policy() == policy);
     usleep(100);
   }
@@ -64,12 +64,12 @@ int main(void) {
   }
   EXPECT(e == 0);
   EXPECT(pthread_join(t, NULL) == 0);
-  for (int i = 0; i < 50; i++) {
+  for (int i = 0; i < 10; i++) {
     EXPECT(pthread_create(&t, NULL, takes, NULL) == 0);
     EXPECT(pthread_join(t, NULL) == 0);
   }
   // Nobody's policy is left behind.
-  for (int i = 0; i < 50; i++) {
+  for (int i = 0; i < 10; i++) {
     EXPECT(pthread_create(&t, NULL, reads, &other) == 0);
     EXPECT(pthread_join(t, NULL) == 0);
   }
