@@ -1,8 +1,8 @@
 // rt/thread.cc -- create, run, end, join and detach.
 //
 // Invariants
-//   T1  life: kJoinable -> kDetached | kDone. Whoever makes the second step of {ended, joined or detached}
-//       gives the G back. "Ended" is said on g0, when nothing runs on the thread's stack any more.
+//   T1  life: kJoinable -> kDetached | kDone, kDone -> kGone. Whoever makes the second step of {ended, joined
+//       or detached} gives the G back; who comes later learns ESRCH, as long as nobody else has the G. "Ended" is said on g0, when nothing runs on the thread's stack any more.
 //   T2  The control block is made or reset by the creator, outside the runtime, since libc may allocate.
 //
 // Rejected
@@ -219,7 +219,8 @@ int thread_join(pthread_t th, void** result, u64 deadline) {
   if (!g) return ESRCH;
   if (g == me) return EDEADLK;
   Thread* t = thread_of(g);
-  if (t->life.load_acquire() == Thread::kDetached) return EINVAL;
+  if (t->life.load_acquire() == Thread::kGone) return ESRCH;
+  if (t->life.load_acquire() == Thread::kDetached) return g->state.load_acquire() == core::GState::kDead ? ESRCH : EINVAL;
   G* none = nullptr;
   G* mark = me ? me : g;  // a kernel thread has no G to name; the target itself stands for it
   if (me && thread_of(me)->joiner.load_acquire() == g) return EDEADLK;
@@ -240,7 +241,8 @@ int thread_join(pthread_t th, void** result, u64 deadline) {
     t->joiner.store_release(mark);
   }
   if (result) *result = t->result;
-  if (g->pool) {
+  u32 done = Thread::kDone;
+  if (t->life.cas_acq_rel(done, Thread::kGone) && g->pool) {
     Rt rt(me);
     core::g_put(g, me != nullptr);
   }
@@ -253,8 +255,7 @@ int thread_tryjoin(pthread_t th, void** result) {
   if (g == self()) return EDEADLK;
   Thread* t = thread_of(g);
   u32 life = t->life.load_acquire();
-  if (life == Thread::kDetached) return EINVAL;
-  if (life != Thread::kDone) return EBUSY;
+  if (life == Thread::kJoinable) return EBUSY;
   return thread_join(th, result, kNever);
 }
 
@@ -264,7 +265,8 @@ int thread_detach(pthread_t th) {
   Thread* t = thread_of(g);
   u32 life = Thread::kJoinable;
   if (t->life.cas_acq_rel(life, Thread::kDetached)) return 0;
-  if (life != Thread::kDone) return EINVAL;
+  if (life == Thread::kDetached && g->state.load_acquire() != core::GState::kDead) return EINVAL;
+  if (life != Thread::kDone || !t->life.cas_acq_rel(life, Thread::kGone)) return ESRCH;
   if (g->pool) {
     Rt rt(self());
     core::g_put(g, self() != nullptr);

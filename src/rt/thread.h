@@ -8,7 +8,7 @@
 namespace gmpt::rt {
 
 struct Thread {
-  enum : u32 { kJoinable = 0, kDetached = 1, kDone = 2 };
+  enum : u32 { kJoinable = 0, kDetached = 1, kDone = 2, kGone = 3 };
   Atomic<u32> life;              // any; joiners wait on it
   Atomic<G*> joiner;             // who joins; one at most
   void* (*start)(void*);
