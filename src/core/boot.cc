@@ -99,7 +99,7 @@ const char* boot(i64 g_word, G** main_g) {
 }
 
 void booted(G* main_g) {
-  signals_boot();
+  signals_boot(main_g);
   if (main_g) {
     mask_counted(0, main_g->sigmask);
     M* m = main_g->m;

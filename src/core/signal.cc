@@ -260,7 +260,28 @@ u64 kernel_mask(u64 mask) {
 
 bool signals_ours() { return taken_over; }
 
-void signals_boot() {
+namespace {
+// What pends for the initial kernel thread alone is main's, and main will not stay on M0.
+void take_over_pending(G* main_g) {
+  u64 pending = 0;
+  os::sys(__NR_rt_sigpending, &pending, 8);
+  if (!pending) return;
+  static os::SigInfo found[64];
+  os::Ts none = os::to_ts(0);
+  int n = 0;
+  while (n < 64 && os::sys(__NR_rt_sigtimedwait, &pending, &found[n], &none, 8) > 0) n++;
+  for (int i = 0; i < n; i++) {
+    const os::SigInfo& si = found[i];
+    if (si.code == -6 /* SI_TKILL */) {
+      if (enqueue(si, main_g)) main_g->sigpending.fetch_or_acq_rel(os::sig_bit(si.signo));
+    } else {
+      os::sys(__NR_rt_sigqueueinfo, sched.pid, si.signo, &si);
+    }
+  }
+}
+}  // namespace
+
+void signals_boot(G* main_g) {
   gmpt_hooks.sig_return_fix = &sig_return_fix;
   sigqueue_reset();
   process_signals.store_relaxed(0);
@@ -272,6 +293,7 @@ void signals_boot() {
     if (os::sigaction(s, nullptr, &k) != 0) continue;
     actions[s] = SigAction{k.handler, k.flags, k.mask};
   }
+  if (main_g) take_over_pending(main_g);
   taken_over = true;
   for (int s = 1; s <= 64; s++) {
     if (s == os::kSigKill || s == os::kSigStop || s == os::kSigCancel || s == os::kSigSetxid) continue;

@@ -43,7 +43,7 @@ inline bool cancel_async(G* g) { return cancel_due(g) && (*reinterpret_cast<vola
 inline bool signal_pending_for(G* g) { return (g->sigpending.load_acquire() & ~g->sigmask) != 0; }
 u64 kernel_mask(u64 program_mask);
 
-void signals_boot();                  // take over the handlers the program installed so far
+void signals_boot(G* main_g);                  // take over the handlers the program installed so far
 void signals_child(G* g);             // in a forked child: give the kernel the program's own actions back
 bool signals_ours();                  // the kernel holds our handlers
 // Which signals every G blocks: an M at rest blocks exactly these, so that a signal finds the process open if
