@@ -2,6 +2,7 @@
 #include <stdarg.h>
 
 #include "core/boot.h"
+#include "core/netpoll.h"
 #include "core/trace.h"
 #include "base/options.h"
 #include "os/tcb.h"
@@ -20,6 +21,13 @@ GMPT_API pid_t __fork() { return fork(); }
 
 // POSIX lets vfork be fork. A child on the parent's stack would run our calls on the parent's Ms and Ps.
 GMPT_API pid_t vfork() noexcept { return fork(); }
+
+GMPT_API int daemon(int nochdir, int noclose) noexcept {
+  GMPT_NATIVE(daemon, nochdir, noclose);
+  core::fds_shared = true;
+  rt::TrueFs fs;
+  return os::real().daemon(nochdir, noclose);
+}
 
 GMPT_API int system(const char* cmd) {
   GMPT_NATIVE(system, cmd);

@@ -121,6 +121,7 @@ void after_fork_parent(G* g) { os::fs_take(g->fs); }
 
 void after_fork_child(G* g) {
   is_awake.store_release(0);
+  os::fs_give(g->fs);  // also after a fork that libc made by itself, without before_fork()
   signals_child(g);
   os::gs_set(0);
   fds_shared = true;
