@@ -1,0 +1,149 @@
+// preload/syscall.cc -- the function syscall: calls by number mean what the functions of their names mean.
+//
+// What it is
+//   libstdc++, language runtimes and locks of the program's own call futex, gettid and others so. What can
+//   wait goes where the function goes; the rest is passed on with the P on offer.
+//
+// Invariants
+//   syscall is no cancellation point, and C++ takes it for one that throws nothing: requests are held off
+//   around what might act on them.
+//   A clone that shares memory returns in the child on a stack without our frames, so it is made in assembly
+//   by the entry itself.
+#include <poll.h>
+#include <stdarg.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+
+#include "core/netpoll.h"
+#include "preload/interpose.h"
+#include "rt/futex.h"
+#include "rt/io.h"
+#include "rt/offer.h"
+#include "rt/rawcall.h"
+
+using namespace gmpt;
+
+// CLONE_VM is 0x100; clone3 has its flags in the first word its argument points to.
+GMPT_API __attribute__((naked)) long syscall(long, ...) noexcept {
+  __asm__(
+      "  endbr64\n"
+      "  cmpq $56, %rdi\n"        // clone
+      "  je 1f\n"
+      "  cmpq $435, %rdi\n"       // clone3
+      "  jne gmpt_syscall\n"
+      "  testq $0x100, (%rsi)\n"
+      "  jnz 2f\n"
+      "  jmp gmpt_syscall\n"
+      "1: testq %rdx, %rdx\n"     // a stack of its own
+      "  jnz 2f\n"
+      "  testq $0x100, %rsi\n"
+      "  jz gmpt_syscall\n"
+      "2: movq %rdi, %rax\n"
+      "  movq %rsi, %rdi\n"
+      "  movq %rdx, %rsi\n"
+      "  movq %rcx, %rdx\n"
+      "  movq %r8, %r10\n"
+      "  movq %r9, %r8\n"
+      "  movq 8(%rsp), %r9\n"
+      "  syscall\n"
+      "  cmpq $-4095, %rax\n"
+      "  jae 3f\n"
+      "  ret\n"
+      "3: movq %rax, %rdi\n"
+      "  jmp gmpt_syscall_error\n");
+}
+
+extern "C" long gmpt_syscall_error(long r) { return rt::ret(r); }
+
+namespace {
+
+template <class T>
+T as(long v) { return static_cast<T>(v); }
+template <class T>
+T* ptr(long v) { return reinterpret_cast<T*>(v); }
+
+// A function that waits, called from one that is no cancellation point.
+template <class F>
+long quiet(F call) {
+  rt::NoCancel hold;
+  return static_cast<long>(call());
+}
+
+bool waits_or_tells(long n, long a, long b, long c, long d, long e, long f, long* out) {
+  switch (n) {
+    // Descriptors: the netpoller wants to know, or the wait is its.
+    case SYS_close: *out = quiet([=] { return close(as<int>(a)); }); return true;
+    case SYS_close_range: *out = close_range(as<unsigned>(a), as<unsigned>(b), as<int>(c)); return true;
+    case SYS_dup: *out = dup(as<int>(a)); return true;
+    case SYS_dup2: *out = dup2(as<int>(a), as<int>(b)); return true;
+    case SYS_dup3: *out = dup3(as<int>(a), as<int>(b), as<int>(c)); return true;
+    case SYS_fcntl: *out = quiet([=] { return fcntl(as<int>(a), as<int>(b), c); }); return true;
+    case SYS_ioctl: *out = ioctl(as<int>(a), as<unsigned long>(b), c); return true;
+    case SYS_socket: *out = socket(as<int>(a), as<int>(b), as<int>(c)); return true;
+    case SYS_socketpair: *out = socketpair(as<int>(a), as<int>(b), as<int>(c), ptr<int>(d)); return true;
+    case SYS_pipe: *out = pipe(ptr<int>(a)); return true;
+    case SYS_pipe2: *out = pipe2(ptr<int>(a), as<int>(b)); return true;
+    case SYS_eventfd2: *out = eventfd(as<unsigned>(a), as<int>(b)); return true;
+    case SYS_epoll_create1: *out = epoll_create1(as<int>(a)); return true;
+    case SYS_setsockopt: *out = setsockopt(as<int>(a), as<int>(b), as<int>(c), ptr<void>(d), as<socklen_t>(e)); return true;
+    case SYS_read: *out = quiet([=] { return read(as<int>(a), ptr<void>(b), as<size_t>(c)); }); return true;
+    case SYS_write: *out = quiet([=] { return write(as<int>(a), ptr<void>(b), as<size_t>(c)); }); return true;
+    case SYS_readv: *out = quiet([=] { return readv(as<int>(a), ptr<iovec>(b), as<int>(c)); }); return true;
+    case SYS_writev: *out = quiet([=] { return writev(as<int>(a), ptr<iovec>(b), as<int>(c)); }); return true;
+    case SYS_recvfrom:
+      *out = quiet([=] { return recvfrom(as<int>(a), ptr<void>(b), as<size_t>(c), as<int>(d), ptr<sockaddr>(e), ptr<socklen_t>(f)); });
+      return true;
+    case SYS_sendto:
+      *out = quiet([=] { return sendto(as<int>(a), ptr<void>(b), as<size_t>(c), as<int>(d), ptr<sockaddr>(e), as<socklen_t>(f)); });
+      return true;
+    case SYS_recvmsg: *out = quiet([=] { return recvmsg(as<int>(a), ptr<msghdr>(b), as<int>(c)); }); return true;
+    case SYS_sendmsg: *out = quiet([=] { return sendmsg(as<int>(a), ptr<msghdr>(b), as<int>(c)); }); return true;
+    case SYS_recvmmsg: *out = quiet([=] { return recvmmsg(as<int>(a), ptr<mmsghdr>(b), as<unsigned>(c), as<int>(d), ptr<timespec>(e)); }); return true;
+    case SYS_sendmmsg: *out = quiet([=] { return sendmmsg(as<int>(a), ptr<mmsghdr>(b), as<unsigned>(c), as<int>(d)); }); return true;
+    case SYS_accept: *out = quiet([=] { return accept(as<int>(a), ptr<sockaddr>(b), ptr<socklen_t>(c)); }); return true;
+    case SYS_accept4: *out = quiet([=] { return accept4(as<int>(a), ptr<sockaddr>(b), ptr<socklen_t>(c), as<int>(d)); }); return true;
+    case SYS_poll: *out = quiet([=] { return poll(ptr<pollfd>(a), as<nfds_t>(b), as<int>(c)); }); return true;
+    case SYS_epoll_wait: *out = quiet([=] { return epoll_wait(as<int>(a), ptr<epoll_event>(b), as<int>(c), as<int>(d)); }); return true;
+    case SYS_open: *out = quiet([=] { return open(ptr<char>(a), as<int>(b), as<unsigned>(c)); }); return true;
+    case SYS_openat: *out = quiet([=] { return openat(as<int>(a), ptr<char>(b), as<int>(c), as<unsigned>(d)); }); return true;
+    // Time and turns.
+    case SYS_nanosleep: *out = quiet([=] { return nanosleep(ptr<timespec>(a), ptr<timespec>(b)); }); return true;
+    case SYS_clock_nanosleep:
+      *out = quiet([=] { return rt::ret(-clock_nanosleep(as<clockid_t>(a), as<int>(b), ptr<timespec>(c), ptr<timespec>(d))); });
+      return true;
+    case SYS_sched_yield: *out = sched_yield(); return true;
+    // Who am I, and signals to threads.
+    case SYS_gettid: *out = gettid(); return true;
+    case SYS_tgkill: *out = tgkill(as<pid_t>(a), as<pid_t>(b), as<int>(c)); return true;
+    case SYS_tkill: *out = tgkill(getpid(), as<pid_t>(a), as<int>(b)); return true;
+    case SYS_rt_tgsigqueueinfo: *out = rt::ret(rt::raw_queue_signal(as<pid_t>(a), as<pid_t>(b), as<int>(c), ptr<void>(d))); return true;
+    case SYS_rt_sigaction: *out = rt::ret(rt::raw_sigaction(as<int>(a), ptr<void>(b), ptr<void>(c), as<size_t>(d))); return true;
+    case SYS_rt_sigprocmask:
+      if (!rt::self()) return false;
+      *out = rt::ret(rt::raw_sigmask(as<int>(a), ptr<u64>(b), ptr<u64>(c), as<size_t>(d)));
+      return true;
+    case SYS_sigaltstack: *out = sigaltstack(ptr<stack_t>(a), ptr<stack_t>(b)); return true;
+    // Processes and this thread's end.
+    case SYS_fork:
+    case SYS_vfork: *out = rt::ret(rt::raw_fork(SYS_fork, 0, 0, 0, 0, 0)); return true;
+    case SYS_clone:
+    case SYS_clone3: *out = rt::ret(rt::raw_fork(n, a, b, c, d, e)); return true;
+    case SYS_exit:
+      if (!rt::self()) return false;
+      rt::raw_exit();
+    case SYS_futex:
+      *out = rt::ret(rt::futex(ptr<u32>(a), as<int>(b), as<u32>(c), ptr<timespec>(d), ptr<u32>(e), as<u32>(f)));
+      return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+extern "C" long gmpt_syscall(long n, long a, long b, long c, long d, long e, long f) {
+  GMPT_NATIVE(syscall, n, a, b, c, d, e, f);
+  long r;
+  if (waits_or_tells(n, a, b, c, d, e, f, &r)) return r;
+  return rt::ret(rt::offered([=] { return os::sys(n, a, b, c, d, e, f); }));
+}

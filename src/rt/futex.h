@@ -1,0 +1,10 @@
+// rt/futex.h -- the futex system call for Gs.
+#pragma once
+#include "rt/self.h"
+
+namespace gmpt::rt {
+
+// Arguments and result as of the system call: -errno on failure. `timeout` is val2 for the calls that have one.
+i64 futex(u32* addr, int op, u32 val, const struct timespec* timeout, u32* addr2, u32 val3);
+
+}  // namespace gmpt::rt
