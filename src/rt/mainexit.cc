@@ -48,12 +48,17 @@ int run_main(int (*main)(int, char**, char**), int argc, char** argv, char** env
     __pthread_unregister_cancel(&frame);
     return r;
   }
+  main_ends();
+  return 0;
+}
+
+void main_ends() {
   G* g = self();
-  if (!g) return 0;  // never woke: main was the only thread, and its end is the process's, with status 0
-  Thread* t = thread_of(g);
-  if (!t->exited) t->result = PTHREAD_CANCELED;
+  Thread* t = g ? thread_of(g) : nullptr;
+  if (t && !t->exited) t->result = PTHREAD_CANCELED;
   os::libc_private().call_tls_dtors();
   run_key_destructors();
+  if (!g) return;  // asleep: this was the only thread, and its end is the process's, with status 0
   robust_owner_died(g);
   {
     Rt rt(g);
@@ -66,7 +71,6 @@ int run_main(int (*main)(int, char**, char**), int argc, char** argv, char** env
     Rt rt(g);
     core::wait_while(&main_waiting, 1, rt, kNever, Why::kMainExit);
   }
-  return 0;
 }
 
 }  // namespace gmpt::rt

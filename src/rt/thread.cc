@@ -10,6 +10,7 @@
 #include "rt/thread.h"
 
 #include <locale.h>
+#include <stdlib.h>
 
 #include "arch/context.h"
 #include "arch/x86_64.h"
@@ -84,9 +85,14 @@ void thread_main(G* g) {
   memset(&frame, 0, sizeof frame);
   if (__sigsetjmp(reinterpret_cast<struct __jmp_buf_tag*>(frame.__cancel_jmp_buf), 0) == 0) {
     __pthread_register_cancel(&frame);
-    t->result = t->start(t->arg);
-  } else if (!t->exited) {
+    void* r = t->start(t->arg);
+    if (self() == g) t->result = r;
+  } else if (self() == g && !t->exited) {
     t->result = PTHREAD_CANCELED;
+  }
+  if (self() != g) {  // it forked, and this is the child, where it is the first thread and no G of that name exists
+    main_ends();
+    exit(0);
   }
   thread_end(g);
 }
