@@ -13,6 +13,8 @@
 #include <stdarg.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 
 #include "core/netpoll.h"
@@ -124,6 +126,9 @@ bool waits_or_tells(long n, long a, long b, long c, long d, long e, long f, long
       *out = rt::ret(rt::raw_sigmask(as<int>(a), ptr<u64>(b), ptr<u64>(c), as<size_t>(d)));
       return true;
     case SYS_sigaltstack: *out = sigaltstack(ptr<stack_t>(a), ptr<stack_t>(b)); return true;
+    case SYS_mmap: *out = reinterpret_cast<long>(mmap(ptr<void>(a), as<size_t>(b), as<int>(c), as<int>(d), as<int>(e), f)); return true;
+    case SYS_mremap: *out = reinterpret_cast<long>(mremap(ptr<void>(a), as<size_t>(b), as<size_t>(c), as<int>(d), ptr<void>(e))); return true;
+    case SYS_shmat: *out = reinterpret_cast<long>(shmat(as<int>(a), ptr<void>(b), as<int>(c))); return true;
     // Processes and this thread's end.
     case SYS_fork:
     case SYS_vfork: *out = rt::ret(rt::raw_fork(SYS_fork, 0, 0, 0, 0, 0)); return true;

@@ -11,10 +11,10 @@
 //   F1  The value is compared, and changed by FUTEX_WAKE_OP, under the lock of the bucket, before the kernel
 //       is asked: a waiter is in the table or in the kernel, or sees the new value.
 //   F2  A requeued node's key changes with both buckets locked (core/waitq.cc looks it up again).
-//   F3  Where the wait goes is decided anew for each one: a page does not become shared under a waiter.
+//   F3  That a page is private is believed until the next mapping of shared memory begins or ends being made.
 //
 // Rejected
-//   Remembering which pages are private: an address may be mapped anew, as shared memory.
+//   Asking the kernel about the page each time: three system calls, ten times the cost of the wait.
 //   Priority inheritance in the table: the kernel wants its own thread ids. Those calls are passed on.
 //
 // Proof and tests   tests/posix/futex_syscall.c, cxx_atomic_wait.cc
@@ -41,14 +41,22 @@ i64 kernel(u32* addr, int op, u32 val, const void* t, u32* addr2, u32 val3) {
   return offered([=] { return os::sys(__NR_futex, addr, op, val, t, addr2, val3); });
 }
 
+Atomic<u32> epoch;          // F3
+Atomic<u64> known[256];     // page number << 28 | epoch it was private in
+
 // /proc/self/pagemap, one word a page: bit 63 present, bit 61 a file's page or shared memory.
 bool page_is_private(const void* p) {
+  u64 page = reinterpret_cast<u64>(p) / kPage, fact = page << 28 | (epoch.load_acquire() & 0xfffffff);
+  Atomic<u64>& slot = known[page % 256];
+  if (slot.load_acquire() == fact) return true;
   i64 fd = os::sys(__NR_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) return false;
   u64 w = 0;
-  i64 n = os::sys(__NR_pread64, fd, &w, 8, reinterpret_cast<u64>(p) / kPage * 8);
+  i64 n = os::sys(__NR_pread64, fd, &w, 8, page * 8);
   os::sys(__NR_close, fd);
-  return n == 8 && (w >> 63 & 1) && !(w >> 61 & 1);
+  bool is = n == 8 && (w >> 63 & 1) && !(w >> 61 & 1);
+  if (is) slot.store_release(fact);
+  return is;
 }
 
 const void* key_of(const u32* addr, bool shared) { return reinterpret_cast<const char*>(addr) + (shared ? 1 : 0); }
@@ -219,6 +227,8 @@ i64 wake_op(u32* addr, int op, u32 n1, u32 n2, u32* addr2, u32 code) {
 }
 
 }  // namespace
+
+void memory_shared() { epoch.fetch_add_acq_rel(1); }
 
 i64 futex(u32* addr, int op, u32 val, const timespec* timeout, u32* addr2, u32 val3) {
   u32 val2 = static_cast<u32>(reinterpret_cast<uptr>(timeout));

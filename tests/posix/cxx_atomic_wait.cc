@@ -135,15 +135,25 @@ static void stopping() {
     std::vector<std::jthread> t;
     for (int i = 0; i < 20; i++)
       t.emplace_back([&](std::stop_token st) {
-        std::stop_callback cb(st, [&] { called++; });
-        std::unique_lock l(m);
-        if (!cv.wait(l, st, [] { return false; })) stopped++;
+        {
+          std::unique_lock l(m);
+          if (!cv.wait(l, st, [] { return false; })) stopped++;
+        }
+        std::stop_callback late(st, [&] { called++; });  // at once
       });
     std::this_thread::sleep_for(10ms);
     EXPECT_EQ(stopped.load(), 0);
   }
   EXPECT_EQ(stopped.load(), 20);
   EXPECT_EQ(called.load(), 20);
+  std::jthread waits([&](std::stop_token st) {
+    std::atomic<bool> asked{false};
+    std::stop_callback cb(st, [&] {
+      asked = true;
+      asked.notify_one();
+    });
+    asked.wait(false);
+  });
 }
 
 int main() {

@@ -186,8 +186,13 @@ static void* shared_waiter(void* a) {
   return NULL;
 }
 static void processes(void) {
-  uint32_t* p = (uint32_t*)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  // The page was private once, and waited on.
+  uint32_t* p = (uint32_t*)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   EXPECT(p != MAP_FAILED);
+  p[1] = 1;
+  struct timespec soon = ts_of(MS);
+  FAILS(fx(&p[0], FUTEX_WAIT, 0, &soon, NULL, 0), ETIMEDOUT);
+  EXPECT(mmap(p, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p);
   pthread_t t[4];
   pid_t pid = (pid_t)SYS(fork());
   for (int i = 0; i < 4; i++) t[i] = start(shared_waiter, p);
