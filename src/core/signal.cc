@@ -28,6 +28,7 @@ namespace {
 
 SigAction actions[65];
 bool taken_over;
+u64 installed;       // signals whose kernel action is ours
 u64 caught_default;  // signals with the default action that are caught all the same, since threads block them
 GMPT_GLOBAL_LOCK(actions_lock);
 
@@ -153,6 +154,7 @@ void install(int sig, const SigAction& a) {
   os::KSigaction k{};
   bool need = reinterpret_cast<uptr>(a.handler) > 1 || (!a.handler && (caught_default & os::sig_bit(sig))) || sig == preempt_sig || (sig == os::kSigSegv && os::fs_mode == FsMode::kLazy);
   if (need) {
+    installed |= os::sig_bit(sig);
     k.handler = reinterpret_cast<void*>(&on_signal);
     k.flags = os::kSaSiginfo | os::kSaOnstack | os::kSaRestorer | (a.flags & os::kSaRestart) | (a.flags & 3 /* NOCLDSTOP, NOCLDWAIT */);
     if (sig == preempt_sig || sig == os::kSigSegv) k.flags |= os::kSaRestart;
@@ -260,27 +262,6 @@ u64 kernel_mask(u64 mask) {
 
 bool signals_ours() { return taken_over; }
 
-namespace {
-// What pends for the initial kernel thread alone is main's, and main will not stay on M0.
-void take_over_pending(G* main_g) {
-  u64 pending = 0;
-  os::sys(__NR_rt_sigpending, &pending, 8);
-  if (!pending) return;
-  static os::SigInfo found[64];
-  os::Ts none = os::to_ts(0);
-  int n = 0;
-  while (n < 64 && os::sys(__NR_rt_sigtimedwait, &pending, &found[n], &none, 8) > 0) n++;
-  for (int i = 0; i < n; i++) {
-    const os::SigInfo& si = found[i];
-    if (si.code == -6 /* SI_TKILL */) {
-      if (enqueue(si, main_g)) main_g->sigpending.fetch_or_acq_rel(os::sig_bit(si.signo));
-    } else {
-      os::sys(__NR_rt_sigqueueinfo, sched.pid, si.signo, &si);
-    }
-  }
-}
-}  // namespace
-
 void signals_boot(G* main_g) {
   gmpt_hooks.sig_return_fix = &sig_return_fix;
   sigqueue_reset();
@@ -306,7 +287,8 @@ void signals_child(G* g) {
   caught_default = 0;
   taken_over = false;
   process_signals.store_relaxed(0);
-  for (int s = 1; s <= 64; s++) {
+  for (u64 d = installed; d; d &= d - 1) {
+    int s = __builtin_ctzll(d) + 1;
     os::KSigaction k{};
     if (os::sigaction(s, nullptr, &k) != 0 || k.handler != reinterpret_cast<void*>(&on_signal)) continue;
     k = os::KSigaction{actions[s].handler, actions[s].flags | os::kSaRestorer, reinterpret_cast<void*>(&gmpt_sig_restorer), actions[s].mask};

@@ -95,6 +95,24 @@ u64 queued_signals(G* g) {
   return m;
 }
 
+// What pends for the initial kernel thread alone is main's, and main will not stay on M0.
+void take_over_pending(G* main_g) {
+  u64 pending = 0;
+  os::sys(__NR_rt_sigpending, &pending, 8);
+  if (!pending) return;
+  static os::SigInfo found[64];
+  os::Ts none = os::to_ts(0);
+  int n = 0;
+  while (n < 64 && os::sys(__NR_rt_sigtimedwait, &pending, &found[n], &none, 8) > 0) n++;
+  for (int i = 0; i < n; i++) {
+    const os::SigInfo& si = found[i];
+    if (si.code == -6 /* SI_TKILL */) {
+      if (enqueue(si, main_g)) main_g->sigpending.fetch_or_acq_rel(os::sig_bit(si.signo));
+    } else {
+      os::sys(__NR_rt_sigqueueinfo, sched.pid, si.signo, &si);
+    }
+  }
+}
 void sigqueue_reset() {
   pool_free = nullptr;
   for (Queued& q : pool) q.next = pool_free, pool_free = &q;

@@ -12,6 +12,7 @@ bool enqueue(const os::SigInfo& si, G* to);   // to == null: process-directed. F
 // Takes the first queued signal for `to` whose bit is in `want`. left: is the same signal queued again?
 bool dequeue(G* to, u64 want, os::SigInfo* out, bool* left);
 void put_aside(M* m, const os::SigInfo& si);
+void take_over_pending(G* main_g);            // boot: what pends in the initial kernel thread
 void sigqueue_reset();
 
 }  // namespace gmpt::core

@@ -67,7 +67,9 @@ void fs_take(u64 base) {
   arch::wrfsbase(base);
 }
 
-void fs_give(u64 base) { sys(__NR_arch_prctl, 0x1002, base); }
+void fs_give(u64 base) {
+  if (fs_mode == FsMode::kLazy) sys(__NR_arch_prctl, 0x1002, base);  // in the other modes it knows
+}
 
 bool fs_repair(u64 base) {
   if (fs_mode != FsMode::kLazy || arch::rdfsbase() != trap || !base) return false;
