@@ -166,6 +166,7 @@ int thread_create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(voi
   i32 policy, priority;
   if (int e = policy_of_new(attr, &policy, &priority)) return e;
   if (user_stack) wait_for_stack(reinterpret_cast<uptr>(user_stack), user_size);
+  size_t asked = size;
   // The block at the top is ours to place; small stacks keep what they asked for besides it.
   if (!user_stack && size < 64 << 10) size = align_up(size + os::tcb.tls_size, kPage);
   core::StackPool* pool = user_stack ? core::pool_for(default_stack, default_guard) : core::pool_for(size, guard);
@@ -191,7 +192,7 @@ int thread_create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(voi
   t->start = start;
   t->arg = arg;
   t->life.store_relaxed(detached == PTHREAD_CREATE_DETACHED ? Thread::kDetached : Thread::kJoinable);
-  t->stack_size = user_stack ? user_size : size;
+  t->stack_size = user_stack ? user_size : asked;
   t->guard_size = user_stack ? 0 : guard;
   t->user_stack = user_stack != nullptr;
   t->policy = policy;
@@ -296,7 +297,7 @@ int thread_getattr(pthread_t th, pthread_attr_t* a) {
   if (e) return e;
   pthread_attr_setdetachstate(a, t->life.load_acquire() == Thread::kDetached ? PTHREAD_CREATE_DETACHED : PTHREAD_CREATE_JOINABLE);
   pthread_attr_setguardsize(a, t->guard_size);
-  return pthread_attr_setstack(a, reinterpret_cast<void*>(g->stack_lo), g->stack_hi - g->stack_lo);
+  return pthread_attr_setstack(a, reinterpret_cast<void*>(g->stack_hi - t->stack_size), t->stack_size);
 }
 
 int thread_setname(pthread_t th, const char* name) {
