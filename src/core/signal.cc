@@ -103,6 +103,16 @@ void native_deliver(int sig, os::SigInfo* si, os::UContext* uc) {
   reinterpret_cast<void (*)(int, os::SigInfo*, os::UContext*)>(h)(sig, si, uc);
 }
 
+// The kick has SA_RESTART, so the kernel has wound an interrupted call back to its instruction; the program's
+// signal has not, so the call is to end. rcx still holds the address that the instruction left there: one
+// that has not been executed yet looks different.
+void end_call(os::UContext* uc) {
+  const u8* pc = reinterpret_cast<const u8*>(uc->rip);
+  if (uc->rcx != uc->rip + 2 || pc[0] != 0x0f || pc[1] != 0x05) return;
+  uc->rax = static_cast<u64>(-os::kEINTR);
+  uc->rip += 2;
+}
+
 void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
   M* m = reinterpret_cast<M*>(os::gs_base());
   if (!m || !taken_over) return native_deliver(sig, si, uc);
@@ -117,6 +127,7 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
     bool left;
     if (g && !m->in_rt && signal_pending_for(g) && dequeue(g, ~g->sigmask, &mine, &left)) {  // it was a kick, see post_signal
       if (!left) g->sigpending.fetch_and_acq_rel(~os::sig_bit(mine.signo));
+      if (!(actions[mine.signo].flags & os::kSaRestart)) end_call(uc);
       return deliver_on_g(m, g, mine.signo, &mine, uc);
     }
     on_preempt(m, uc);

@@ -65,7 +65,7 @@ int main(void) {
     make(kind, v);
     done = 0;
     pthread_t t = start(reads_x, num(v[0]));
-    sleep_ms(40);
+    sleep_ms(150);
     close(v[0]);
     sleep_ms(60);
     EXPECT_EQ(LOAD(done), 0);
@@ -77,12 +77,12 @@ int main(void) {
     make(kind, v);
     done = 0;
     t = start(reads_x, num(v[0]));
-    sleep_ms(40);
+    sleep_ms(150);
     make((kind + 1) % 3, w);
     SYS(dup2(w[0], v[0]));  // takes the number over
     close(w[0]);
     pthread_t t2 = start(reads_y, num(v[0]));
-    sleep_ms(20);
+    sleep_ms(100);
     write_all(w[1], "y", 1);
     join(t2);
     EXPECT_EQ(LOAD(done), 0);
@@ -96,9 +96,9 @@ int main(void) {
     make(kind, v);
     done = 0;
     t = start(reads_end, num(v[0]));
-    sleep_ms(40);
+    sleep_ms(150);
     close(v[0]);
-    sleep_ms(40);
+    sleep_ms(150);
     EXPECT_EQ(LOAD(done), 0);
     close(v[1]);
     join(t);
@@ -108,9 +108,9 @@ int main(void) {
     int d = (int)SYS(dup(v[0]));
     done = 0;
     t = start(reads_x, num(d));
-    sleep_ms(20);
+    sleep_ms(100);
     close(v[0]);
-    sleep_ms(40);
+    sleep_ms(150);
     EXPECT_EQ(LOAD(done), 0);
     write_all(v[1], "x", 1);
     join(t);
@@ -122,9 +122,9 @@ int main(void) {
   struct sockaddr_in a = name_of(l);
   done = 0;
   pthread_t t = start(accepts, num(l));
-  sleep_ms(40);
+  sleep_ms(150);
   close(l);
-  sleep_ms(40);
+  sleep_ms(150);
   EXPECT_EQ(LOAD(done), 0);
   int c = (int)SYS(socket(AF_INET, SOCK_STREAM, 0));
   SYS(connect(c, (struct sockaddr*)&a, sizeof a));
@@ -147,7 +147,7 @@ int main(void) {
   make(1, v);
   int lo = v[0] < v[1] ? v[0] : v[1];
   t = start(reads_x, num(v[0]));
-  sleep_ms(20);
+  sleep_ms(100);
   int keep = (int)SYS(fcntl(v[1], F_DUPFD, lo + 50));
   if (close_range((unsigned)lo, (unsigned)lo + 40, 0) == 0) {
     int w[2];
