@@ -61,7 +61,7 @@ i64 read_loop(int fd, size_t full, bool hint, Why why, Try try_once, Block block
     i64 w = op.wait(seen);
     if (w == Blocked::kMustBlock) return blocking([&] { return block(op.fd()); });
     // O_NONBLOCK: the plain call knows the answer; on a regular file it waits for the disk all the same.
-    if (w == -EAGAIN && fd_nonblocking(op.fd(), op.pd())) return blocking([&] { return block(op.fd()); });
+    if (w == -EAGAIN && !known_socket(op.pd()) && fd_nonblocking(op.fd(), op.pd())) return blocking([&] { return block(op.fd()); });
     if (w < 0) return w;
   }
 }
@@ -117,7 +117,7 @@ i64 write_loop(int fd, size_t n, Why why, Try try_at, Block block_at) {
       if (r >= 0) return static_cast<i64>(done) + r;
       return done ? static_cast<i64>(done) : r;
     }
-    if (r == -EAGAIN && !done && fd_nonblocking(op.fd(), op.pd())) return blocking([&] { return block_at(op.fd(), 0); });
+    if (r == -EAGAIN && !done && !known_socket(op.pd()) && fd_nonblocking(op.fd(), op.pd())) return blocking([&] { return block_at(op.fd(), 0); });
     if (r < 0) return done ? static_cast<i64>(done) : r;
   }
 }
