@@ -2,7 +2,8 @@
 // wake protocol.
 //
 // Invariants
-//   The order is Go's: due timers · every 61st slice one G of the global queue · own runnext and ring ·
+//   The order is Go's, but for the second: due timers · who woke while every P was busy (late timers, sockets) ·
+//   every 61st slice one G of the global queue · own runnext and ring ·
 //   a batch of the global queue · a look at the netpoller · four rounds of stealing · give the P back ·
 //   (spinners) look at every queue once more · block in the netpoller · sleep.
 //
@@ -21,38 +22,47 @@
 
 namespace gmpt::core {
 
-void globq_push(G* g) {
-  os::Guard l(sched.lock);
+namespace {
+void globq_counted_locked() {
+  sched.woken_size.store_relaxed(sched.wokenq.n);
+  sched.globq_size.store_relaxed(sched.globq.n + sched.wokenq.n);
+}
+}  // namespace
+
+void globq_push_locked(G* g) {
   sched.globq.push(g);
-  sched.globq_size.store_relaxed(sched.globq.n);
+  globq_counted_locked();
 }
 
-void globq_push_front(G* g) {
+void globq_push(G* g) {
   os::Guard l(sched.lock);
-  g->link = sched.globq.head;
-  sched.globq.head = g;
-  if (!sched.globq.tail) sched.globq.tail = g;
-  sched.globq.n++;
-  sched.globq_size.store_relaxed(sched.globq.n);
+  globq_push_locked(g);
+}
+
+void globq_push_woken(G* g) {
+  os::Guard l(sched.lock);
+  sched.wokenq.push(g);
+  globq_counted_locked();
 }
 
 namespace {
 
 G* globq_pop_locked() {
-  if (sched.globq.empty()) return nullptr;
-  G* g = sched.globq.pop();
-  sched.globq_size.store_relaxed(sched.globq.n);
+  GList* q = sched.wokenq.empty() ? &sched.globq : &sched.wokenq;
+  if (q->empty()) return nullptr;
+  G* g = q->pop();
+  globq_counted_locked();
   return g;
 }
 
 // One to run, and up to half a ring's worth of others into p's ring.
 G* globq_batch_locked(P* p) {
-  u32 size = sched.globq.n;
+  u32 size = sched.globq.n + sched.wokenq.n;
   if (!size) return nullptr;
   u32 n = min_of(min_of(RunQueue::kCap / 2, size), size / sched.n_procs + 1);
   G* g = globq_pop_locked();
-  while (--n && p->runq.push(sched.globq.head)) sched.globq.pop();
-  sched.globq_size.store_relaxed(sched.globq.n);
+  while (--n && !sched.globq.empty() && p->runq.push(sched.globq.head)) sched.globq.pop();
+  globq_counted_locked();
   return g;
 }
 
@@ -71,8 +81,7 @@ void runq_put(P* p, G* g, bool next) {
     if (!p->runq.pop_half(&batch)) continue;
     batch.push(g);
     os::Guard l(sched.lock);
-    while (!batch.empty()) sched.globq.push(batch.pop());
-    sched.globq_size.store_relaxed(sched.globq.n);
+    while (!batch.empty()) globq_push_locked(batch.pop());
     return;
   }
 }
@@ -85,8 +94,7 @@ void inject(GList* l, P* p) {
   {
     os::Guard g(sched.lock);
     u32 n = p ? min_of(idle, l->n) : l->n;
-    for (u32 i = 0; i < n; i++) sched.globq.push(l->pop());
-    sched.globq_size.store_relaxed(sched.globq.n);
+    for (u32 i = 0; i < n; i++) globq_push_locked(l->pop());
     if (n < idle) idle = n;
   }
   for (; idle; idle--) {
@@ -122,7 +130,7 @@ bool run_timers(P* p, P* mine, u64 now) {
   for (G* g = head; g;) {
     G* after = g->link;
     g->state.store_release(GState::kRunnable);
-    runq_put(mine, g, false);
+    runq_put(mine, g, true);  // a timer's thread runs next: behind others it could wait for their slices
     g = after;
   }
   if (n > 1) wake_p();
@@ -227,8 +235,7 @@ top:
     poll_until = p->timers.next.load_acquire();
   }
   u32 tick = p->sched_tick.load_relaxed();
-  if (GMPT_UNLIKELY((tick % 61 == 0 || p->urgent.load_relaxed()) && sched.globq_size.load_relaxed())) {
-    p->urgent.store_relaxed(0);
+  if (GMPT_UNLIKELY(sched.woken_size.load_relaxed() || (tick % 61 == 0 && sched.globq_size.load_relaxed()))) {
     os::Guard l(sched.lock);
     if (G* g = globq_pop_locked()) return g;
   }
@@ -310,6 +317,7 @@ top:
       sched.lock.unlock();
       if (!got) {
         inject(&l, nullptr);
+        poke_sysmon(earliest_timer());  // without a P this M cannot serve the timer it woke for
         stop_m(false);
         goto top;
       }

@@ -61,6 +61,16 @@ void wake_sysmon() {
   if (sched.sysmon_waits.exchange_acq_rel(0)) sched.sysmon_note.wake();
 }
 
+void poke_sysmon(u64 when) {
+  fence();  // [until]
+  if (netpoll_started() && sched.last_poll.load_relaxed() == 0) {  // the poller minds it, if it wakes in time
+    if (when < sched.poll_until.load_acquire()) netpoll_break();
+    return;
+  }
+  if (GMPT_LIKELY(when >= sched.sysmon_until.load_relaxed())) return;
+  if (sched.sysmon_poke.exchange_acq_rel(1) == 0) os::futex_wake(&sched.sysmon_poke, 1);
+}
+
 void wake_p() {
   fence();  // [dekker] submit
   while (sched.n_idle_p.load_relaxed() == 0) {
@@ -129,8 +139,7 @@ void start_m(P* p, bool spinning) {
   while (G* g = p->runq.take_next()) l.push(g);
   while (G* g = p->runq.pop()) l.push(g);
   sched.lock.lock();
-  while (!l.empty()) sched.globq.push(l.pop());
-  sched.globq_size.store_relaxed(sched.globq.n);
+  while (!l.empty()) globq_push_locked(l.pop());
   p_idle_put_locked(p);
   sched.lock.unlock();
   if (spinning) sched.n_spinning.fetch_sub_acq_rel(1);
@@ -189,7 +198,7 @@ void hand_off_p(P* p) {
   if (sched.n_spinning.load_relaxed() + static_cast<i32>(sched.n_idle_p.load_relaxed()) == 0 && sched.n_spinning.cas_acq_rel(zero, 1))
     return start_m(p, true);
   sched.lock.lock();
-  if (sched.globq.n || !p->runq.empty()) {
+  if (sched.globq_size.load_relaxed() || !p->runq.empty()) {
     sched.lock.unlock();
     return start_m(p, false);
   }

@@ -42,6 +42,7 @@ void reset_spinning(M* m) {
   }
   if (GMPT_UNLIKELY(signal_pending_for(g) || signals_waiting())) m->pending.fetch_or_acq_rel(kPendSignal);
   cpu_in(g);
+  m->turn_tsc = arch::rdtsc();
   gmpt_gogo(g);
 }
 

@@ -48,6 +48,7 @@ struct M {
   Atomic<u32> sig_in, sig_out;  // own handler / any under the queue's lock: signals that came at a bad moment
   os::SigInfo* sig_ring;     // once; kSigRing of them
   u32 rand;                  // own
+  u64 turn_tsc;              // own: cycle counter when the G on it began its turn
   void* xsave_cache;         // own
 };
 

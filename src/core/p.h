@@ -30,7 +30,6 @@ struct P {
   GMPT_CACHE_ALIGNED Atomic<u64> word;   // any
   u32 id;                          // once
   Atomic<u32> sched_tick;          // own; a new slice began. Read by sysmon
-  Atomic<u32> urgent;              // any: look at the global queue first, somebody woke and must not wait
   bool idle;                       // lock: sched.lock
   P* link;                         // lock: sched.lock
   bool offer_spins;                // lock: sched.lock: whoever takes the offer is counted as spinning

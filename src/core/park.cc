@@ -54,6 +54,7 @@ Reason park(u64 deadline, Why why, const void* what) {
   if (deadline != kNever) {
     TimerHeap* h = &mm()->p->timers;
     h->add(&g->timer, deadline, &g->waiter, g->wait_seq);
+    poke_sysmon(deadline);
     // If this P rests (it does not: we hold it) or only the poller is awake, schedule() looks at the
     // heap on its way to sleep, so nobody need be told here.
   }

@@ -14,6 +14,7 @@
 //   [dekker]  submit: queue push; fence(); read n_spinning / n_idle_p    (idle.cc: wake_p)
 //             retire: n_spinning--; fence(); look at every queue again   (find.cc)
 //             One of the two sees the other, so no G is left in a queue with every M asleep.
+//   [until]   sysmon: sysmon_until stored; fence(); timers read  |  timer added; fence(); sysmon_until read.
 //   Proof     tests/model/wake.pml
 #pragma once
 #include "core/p.h"
@@ -31,7 +32,9 @@ struct Sched {
   u32 n_offers = 0;                 // lock
   P* idle_ps = nullptr;             // lock
   GList globq;                      // lock
-  Atomic<u32> globq_size;           // written under lock
+  GList wokenq;                     // lock; ahead of globq: woke while every P was busy
+  Atomic<u32> globq_size;           // written under lock: both queues
+  Atomic<u32> woken_size;           // written under lock
   Atomic<u32> n_idle_p;             // written under lock
   Atomic<i32> n_spinning;           // any [dekker]
   Atomic<u32> need_spinning;        // set and cleared under lock
@@ -46,6 +49,8 @@ struct Sched {
   Atomic<u32> n_gs;                 // alive
   Atomic<u32> sysmon_waits;
   os::Note sysmon_note;
+  Atomic<u64> sysmon_until;         // when sysmon wakes by itself [until]
+  Atomic<u32> sysmon_poke;          // futex it sleeps on
   Atomic<u64> rest_mask;            // what Ms at rest block, as last decided
   Stats stats;                      // what has no P: racy adds, good enough for people
   i32 pid = 0;
@@ -64,7 +69,8 @@ void reset_spinning(M* m);
 G* find_runnable(M* m, bool* inherit);
 void runq_put(P* p, G* g, bool next);
 void globq_push(G* g);               // takes the lock
-void globq_push_front(G* g);         // ahead of all: it woke while every P was busy
+void globq_push_locked(G* g);
+void globq_push_woken(G* g);         // ahead of all: it woke while every P was busy
 void inject(GList* l, P* p);         // Gs already kRunnable; p may be null
 
 // ---- idle.cc ----
@@ -81,6 +87,7 @@ void rest_until_woken(M* m);
 void wake_for_signals();
 void hand_off_p(P* p);               // the caller holds p by kTaken
 void wake_sysmon();
+void poke_sysmon(u64 when);          // a timer that sysmon may have to serve was added
 
 // ---- park.cc ----
 Reason park(u64 deadline, Why why, const void* what);  // after g->wait_seq = waiter.arm(); in the runtime

@@ -21,8 +21,7 @@ void no_p_on_g0(G* g) {
   sched.lock.lock();
   P* p = p_idle_get_locked();
   if (!p) {
-    sched.globq.push(g);
-    sched.globq_size.store_relaxed(sched.globq.n);
+    globq_push_locked(g);
   }
   sched.lock.unlock();
   if (p) {

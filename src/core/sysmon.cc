@@ -136,16 +136,18 @@ void make_room(u64 now) {
     P* p = sched.ps[i];
     u64 word = p->word.load_acquire();
     if (!(word & kUserTag) || word == kTaken) continue;
-    p->urgent.store_relaxed(1);
-    if (p->since && p->seen_owner == p_owner(word) && now - p->since >= kMinTurn && (!best || p->since < best->since)) best = p;
+    M* m = p_owner(word);
+    // An M that has not answered yet may be off its CPU: ask the next one instead.
+    if (m->preempt_sent.load_relaxed() || m->in_sys.load_relaxed()) continue;
+    if (p->since && p->seen_owner == m && now - p->since >= kMinTurn && (!best || p->since < best->since)) best = p;
   }
   if (!best) return;
   u64 word = best->word.load_acquire();
   M* m = p_owner(word);
-  if ((word & kUserTag) && word != kTaken && options.preempt && !m->in_sys.load_relaxed()) preempt_m(m);
+  if ((word & kUserTag) && word != kTaken && options.preempt) preempt_m(m);
 }
 
-// Expired timers of all Ps. Their Gs go in front of the global queue.
+// Expired timers of all Ps. Their Gs go ahead of the global queue.
 bool late_timers(u64 now) {
   bool any = false;
   for (u32 i = 0; i < sched.n_procs; i++) {
@@ -156,7 +158,7 @@ bool late_timers(u64 now) {
     while (head) {
       G* after = head->link;
       head->state.store_release(GState::kRunnable);
-      globq_push_front(head);
+      globq_push_woken(head);
       head = after;
       any = true;
     }
@@ -171,7 +173,7 @@ bool late_poll(u64 now) {
   GList l;
   netpoll(0, &l);
   bool any = !l.empty();
-  while (!l.empty()) globq_push_front(l.pop());
+  while (!l.empty()) globq_push_woken(l.pop());
   return any;
 }
 
@@ -193,7 +195,17 @@ bool deep_sleep() {
   return idle;
 }
 
+// A short request of time lets the kernel (EEVDF, 6.12 and later) run the monitor soon after it wakes, ahead of
+// Ms in the middle of a long turn. No privilege is needed; where it is not known it changes nothing.
+void ask_for_short_slice() {
+  struct { u32 size, policy; u64 flags; i32 nice; u32 priority; u64 runtime, deadline, period; u32 util_min, util_max; } a;
+  if (os::sys(315 /* sched_getattr */, 0, &a, sizeof a, 0) != 0 || a.policy != 0) return;
+  a.runtime = 100 * kUs;
+  os::sys(314 /* sched_setattr */, 0, &a, 0);
+}
+
 void sysmon_main(void*) {
+  ask_for_short_slice();
   u64 delay = 20 * kUs, next_trace = 0;
   u32 quiet = 0;
   for (;;) {
@@ -203,23 +215,29 @@ void sysmon_main(void*) {
       quiet = 0;
     }
     u64 sleep = delay, now = os::now_ns();
-    if (sched.last_poll.load_relaxed() != 0) {
+    if (!netpoll_started() || sched.last_poll.load_relaxed() != 0) {  // nobody sleeps in the poller until then
       u64 t = earliest_timer();
       if (t != kNever) sleep = t > now ? min_of(sleep, max_of(t - now, 20 * kUs)) : 20 * kUs;
       if (netpoll_has_waiters()) sleep = min_of(sleep, kPollEvery);
     }
     if (options.slice_us) sleep = min_of(sleep, max_of(options.slice_us * kUs / 2, 20 * kUs));
-    os::Ts ts = os::to_ts(sleep);
-    os::sys(__NR_nanosleep, &ts, 0);
+    sched.sysmon_until.store_relaxed(now + sleep);
+    fence();  // [until]
+    if (earliest_timer() >= now + sleep) os::futex_wait(&sched.sysmon_poke, 0, sleep);
+    sched.sysmon_until.store_relaxed(0);
+    sched.sysmon_poke.store_relaxed(0);
     now = os::now_ns();
     bool did = false;
-    bool woke = late_timers(now);
-    woke |= late_poll(now);
+    late_timers(now);
+    late_poll(now);
     if (signals_waiting()) {  // every P is busy, or all rest and the M that got it slept on
       wake_for_signals();
-      woke = true;
+      did = true;
     }
-    if (woke) {
+    // What woke has to be let in: by an idle P, or by whoever had the longest turn. That may take more than
+    // one round (every turn too young, a thread in libc), so the wish stands until all are gone.
+    bool room_wanted = sched.woken_size.load_relaxed() != 0;
+    if (room_wanted) {
       if (sched.n_idle_p.load_relaxed()) wake_p();
       else make_room(now);
     }
@@ -232,12 +250,13 @@ void sysmon_main(void*) {
       trace_line(now);
       next_trace = now + options.schedtrace_ms * kMs;
     }
-    if (did || woke) {
+    if (did) {
       quiet = 0;
       delay = 20 * kUs;
     } else if (++quiet > 50) {
       delay = min_of(delay * 2, 10 * kMs);
     }
+    if (room_wanted && delay > kMinTurn / 2) delay = kMinTurn / 2;
     if (runnable && delay > slice / 2) delay = max_of(slice / 2, 20 * kUs);
   }
 }
