@@ -329,10 +329,17 @@ void kick_resting() {
     if (!m->curg && m != mm()) os::tgkill(sched.pid, m->tid, preempt_sig);
 }
 
+// Does an M at rest still take one of these?
+bool resting_open(u64 bits) {
+  for (M* m = sched.all_ms.load_acquire(); m; m = m->all_next)
+    if (!as_atomic(&m->curg).load_relaxed() && (bits & ~as_atomic(&m->kmask).load_relaxed())) return true;
+  return false;
+}
+
 u64 change_mask(G* g, int how, const u64* set) {
   enter();
   M* m = mm();
-  u64 old = g->sigmask;
+  u64 old = g->sigmask, fresh = 0;
   if (set) {
     u64 s = *set & ~(os::sig_bit(os::kSigKill) | os::sig_bit(os::kSigStop));
     u64 now = how == 0 ? old | s : how == 1 ? old & ~s : s;
@@ -343,9 +350,12 @@ u64 change_mask(G* g, int how, const u64* set) {
       os::set_mask(m->kmask);
     }
     if (signal_pending_for(g) || signals_waiting()) m->pending.fetch_or_acq_rel(kPendSignal);
-    if (GMPT_UNLIKELY(now & ~old) && (kernel_mask(blocked_by_all()) & ~sched.rest_mask.load_relaxed())) kick_resting();
+    if (GMPT_UNLIKELY(now & ~old)) fresh = kernel_mask(blocked_by_all()) & ~sched.rest_mask.load_relaxed();
+    if (GMPT_UNLIKELY(fresh)) kick_resting();
   }
   leave();
+  // What this thread sends next must find them blocking. They answer in some 20 us; a bound, in case one is off its CPU.
+  for (int i = 0; fresh && i < 1000 && resting_open(fresh); i++) os::sched_yield();
   return old;
 }
 

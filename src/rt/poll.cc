@@ -233,7 +233,9 @@ i64 wait_rounds(G* g, u32 count, u64 limit, const void* what, Each each, Ask ask
     r = ask();
     if (r != 0) return r;
     if (why == Reason::kInterrupted) return -os::kEINTR;
-    if (why == Reason::kTimeout) return 0;
+    // As the kernel, which looks at signals before it looks at the time: a wait of no length may be over before
+    // the pending signal could end it.
+    if (why == Reason::kTimeout) return core::signal_pending_for(g) || core::signals_waiting_now() ? -os::kEINTR : 0;
   }
 }
 
