@@ -22,9 +22,6 @@ namespace {
 Atomic<u32> blocking[64];   // by how many Gs
 Atomic<u32> any_blocking;   // by how many Gs is anything blocked
 Atomic<u32> stuck;          // process-directed signals queued here that no G takes now
-}  // namespace
-
-namespace {
 
 SigAction actions[65];
 bool taken_over;
