@@ -46,12 +46,15 @@
  * Lineage    Go runtime: gopark's commit function, selectDone, timer seq; Linux futex buckets.
  *
  * @base  locked     -DROUNDS=2 -DTOKENS=1
- * @base  tokens     -DROUNDS=2 -DTOKENS=2
- * @base  interrupt  -DROUNDS=1 -DTOKENS=1 -DINTERRUPT
- * @base  copied     -DROUNDS=2 -DTOKENS=1 -DCOPIED
+ * @long  tokens     -DROUNDS=2 -DTOKENS=2
+ * @long  interrupt  -DROUNDS=1 -DTOKENS=1 -DINTERRUPT
+ * @long  copied     -DROUNDS=2 -DTOKENS=1 -DCOPIED
+ * @base  interrupt  -DW=1 -DROUNDS=2 -DTOKENS=1 -DINTERRUPT
  * @quick locked     -DROUNDS=1 -DTOKENS=1
  * @quick stale      -DW=1 -DROUNDS=2 -DTOKENS=1
  * @quick interrupt  -DW=1 -DROUNDS=2 -DTOKENS=1 -DINTERRUPT
+ * @slow  WEAK_NO_RETRY WEAK_COMMIT_STORE
+ * @slow  WEAK_REASON_OUTSIDE
  */
 #ifdef WEAK_INTR_EARLY
 #define INTERRUPT

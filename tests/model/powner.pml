@@ -46,9 +46,11 @@
  * Not here   the membarrier variant of entry (plain store, thief fences all), stop-the-world, pinned Gs.
  * Lineage    Go runtime: entersyscall, exitsyscall, exitsyscallNoP, retake, handoffp (1.25's Psyscall CAS).
  *
- * @base  one-p   -DNP=1 -DNM=3 -DNG=2 -DROUNDS=2 -DSTEALS=3
- * @base  two-ps  -DNP=2 -DNM=3 -DNG=2 -DROUNDS=1 -DSTEALS=2
+ * @long  one-p   -DNP=1 -DNM=3 -DNG=2 -DROUNDS=2 -DSTEALS=3
+ * @long  two-ps  -DNP=2 -DNM=3 -DNG=2 -DROUNDS=1 -DSTEALS=2
+ * @base  one-p   -DNP=1 -DNM=3 -DNG=2 -DROUNDS=2 -DSTEALS=2
  * @quick one-p   -DNP=1 -DNM=3 -DNG=2 -DROUNDS=1 -DSTEALS=2
+ * @slow  WEAK_NO_ID WEAK_ENTRY_STORE
  */
 #ifndef NP
 #define NP 1

@@ -41,12 +41,16 @@
  * Not here   index wrap-around (a thief asleep for exactly 2^32 pops); batches put at once.
  * Lineage    Go runtime: runqput, runqputslow, runqget, runqgrab, runqempty.
  *
- * @base  ring-4    -DCAP=4 -DN=5 -DTRIES=1
- * @base  ring-2    -DCAP=2 -DN=4 -DTRIES=2
- * @base  observer  -DCAP=2 -DN=4 -DTRIES=1 -DTHIEVES=1 -DOBSERVER
- * @quick ring-2    -DCAP=2 -DN=3 -DTRIES=2
+ * @long  ring-4    -DCAP=4 -DN=5 -DTRIES=1
+ * @base  ring-2    -DCAP=2 -DN=3 -DTRIES=2
+ * @long  ring-2    -DCAP=2 -DN=4 -DTRIES=2
+ * @long  observer  -DCAP=2 -DN=4 -DTRIES=1 -DTHIEVES=1 -DOBSERVER
+ * @base  observer  -DCAP=2 -DN=3 -DTRIES=1 -DTHIEVES=1 -DOBSERVER
+ * @quick ring-2    -DCAP=2 -DN=3 -DTRIES=1
  * @quick observer  -DCAP=2 -DN=2 -DTRIES=1 -DTHIEVES=1 -DOBSERVER
  * @weak  -DCAP=2 -DN=4 -DTRIES=1
+ * @slow  WEAK_EMPTY_ONCE WEAK_COPY_AFTER WEAK_SHED_STORE WEAK_TORN WEAK_TAIL_RELAXED
+ * @slow  WEAK_SWAP_PLAIN WEAK_POP_STORE
  */
 #ifdef WEAK_EMPTY_ONCE
 #define OBSERVER

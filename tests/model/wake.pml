@@ -1,154 +1,307 @@
-/* tests/model/wake.pml -- submit against retire: no runnable G waits beside an idle P.
+/* tests/model/wake.pml -- submit against rest: no runnable G waits beside an idle P.
  *
  * What it is
- *   Mirrors src/core/idle.h (spinning, wakep), src/core/find.cc (the tail of find_runnable) and the
- *   submitters. NP Ps, NM Ms; a G is only a count in a P's queue or in the global one. A running G may
- *   submit more Gs (LEFT in all) and then ends at once, or is a hog: it runs until nothing is
- *   queued or until hogs hold all Ps. So a G left beside an idle P shows as a standstill even though
- *   other Ms are busy -- work conservation, not just absence of deadlock.
+ *   Mirrors src/core/idle.cc (wake_p, start_m, rest_end, stop_m, hand_off_p) and src/core/find.cc (inject,
+ *   rest_p, the tail of find_runnable). NP Ps, NM Ms; a G is only a count in a P's queue or in the global
+ *   one. A running G may submit more Gs (LEFT in all) and then ends at once, blocks in the kernel (HANDOFFS
+ *   times: its P is handed off), or is a hog: it runs until nothing is queued or until hogs hold all Ps.
+ *   So a G left beside an idle P shows as a standstill even though other Ms are busy -- work
+ *   conservation, not just absence of deadlock. With EVENTS an M may block in the netpoller, which returns
+ *   that many Gs; with OUTSIDE a thread without a P submits so many (ready_outside).
  *
  * Who touches what
- *   rq[p]        stored by the owner, taken by CAS by all
- *   gq, idle Ps, idle Ms, needspinning: under sched.lock (one atomic step here; unlock flushes)
- *   nmspinning   RMW by all
+ *   rq[p]            stored by the owner, taken by CAS by all
+ *   n_spinning       RMW by all
+ *   n_idle_p         written under the lock, read by all          need    any, set and cleared
+ *   gq, idle Ps, idle Ms, n_resting, offers: under sched.lock. A hold of the lock that writes at most one
+ *   thing that others read without it is one step; the others (rest_p, hand_off_p) hold L.
  *
  * Memory orders
- *   [dekker] submit: store the work | fence | load nmspinning
- *            retire: nmspinning--   | fence | load all queues
- *   Both stores are explicit: each M has a one-entry store buffer that a Flusher drains whenever it
- *   likes, a fence waits for it. The decrement is buffered too, for a seq_cst fetch_sub alone does not
- *   keep later acquire loads behind it on every CPU (AArch64 with LSE). With the fences one side
- *   always sees the other. Without either, both may see the old world.
+ *   [dekker] submit: store the work | fence | load n_idle_p, n_spinning
+ *            retire: n_spinning--   | fence | load all queues
+ *   [need]   submit: need = 1       | fence | load n_idle_p again
+ *            rest:   n_idle_p++     | fence | load need
+ *   The stores are explicit: each M has a one-entry store buffer that a Flusher drains whenever it likes,
+ *   a fence and an unlock wait for it. The decrement is buffered too, for a seq_cst fetch_sub alone does
+ *   not keep later acquire loads behind it on every CPU (AArch64 with LSE).
  *   Submitting to the global queue needs no fence: the lock orders it against the re-check.
  *
+ * Invariants, at a standstill
+ *   nothing is queued; no P is on offer; nobody counts as resting or spinning.
+ *
  * Weakenings, each of which must fail
- *   WEAK_NO_FENCE_SUBMIT    release store, then load: MOV;MOV on x86
- *   WEAK_NO_FENCE_RETIRE    decrement, then loads
- *   WEAK_RESCAN_FIRST       re-scan, then decrement: a submit between both is skipped by both
- *   WEAK_NO_NEEDSPINNING    wakep found no idle P while an M that does not spin (it saw our own
- *                           transient nmspinning=1) was about to release its P
- *   WEAK_NO_GLOBAL_RECHECK  retire re-scans the Ps only
- *   WEAK_NO_CHAIN           an M that found work while spinning does not wake the next one
- *   That every retiring spinner re-scans, not only the one that brings the count to 0, is Go's caution
- *   and is kept; with two Ps at most one M retires at a time, so its absence is not shown here.
+ *   WEAK_NO_FENCE_SUBMIT      release store, then load: MOV;MOV on x86
+ *   WEAK_NO_FENCE_RETIRE      decrement, then loads
+ *   WEAK_NO_FENCE_NEED_SET    need = 1, then n_idle_p read without a fence
+ *   WEAK_NO_FENCE_NEED_REST   P idle, then need read without a fence
+ *   WEAK_NO_SECOND_LOOK       need = 1 and n_idle_p not read again
+ *   WEAK_RESCAN_FIRST         re-scan, then decrement: a submit between both is skipped by both
+ *   WEAK_NO_NEED              rest_p does not look at need
+ *   WEAK_NO_GLOBAL_RECHECK    retire re-scans the Ps only
+ *   WEAK_NO_CHAIN             an M that found work while spinning does not wake the next one
+ *   WEAK_UNDO_UNLOCKED        wake_p found no P and takes its n_spinning back after the unlock: in between
+ *                             an M sees need, spins in vain and rests, then a submitter is kept off by the
+ *                             count of an M that spins nowhere
+ *   WEAK_INJECT_SAMPLE        inject starts as many Ms as there were idle Ps before its push
+ *   WEAK_HANDOFF_NO_NEED      hand_off_p leaves a P idle without a look at need
+ *   WEAK_REST_END_NO_LOOK     an M leaves the resting state for work it saw, or for the netpoller, and
+ *                             forgets the offer
+ *   WEAK_STOP_NO_LOOK         so does one that goes to sleep
+ *   WEAK_OFFER_NO_DUTY        a retiring M sees work, takes an offer that does not spin and leaves it at that:
+ *                             submitters relied on its second look, and it runs one G of several
+ *   WEAK_OFFER_SPIN           who takes an offer does not spin though the giver counted it
  *
- * Not here   netpoll and timers as sources of work, idle-P mask, runnext. An M is awaited, not created,
- *            when none is idle.
- * Lineage    Go runtime: findRunnable steps 10-16, wakep, startm, resetspinning, pidlegetSpinning.
+ * Not here   timers as a source of work, sysmon's polls, runnext, kernel threads that cannot be made. A
+ *            run that would need more than NM Ms ends there.
+ * Lineage    Go runtime: findRunnable steps 10-16, wakep, startm, resetspinning, handoffp, injectglist;
+ *            need without the lock and offers are ours.
  *
- * @base  two-ps    -DNP=2 -DNM=3 -DLEFT=3
- * @quick two-ps    -DNP=2 -DNM=3 -DLEFT=2
+ * @base  three-ms  -DNP=2 -DNM=3 -DLEFT=2
+ * @long  three-ps  -DNP=3 -DNM=3 -DLEFT=2
+ * @base  outside   -DNP=2 -DNM=2 -DLEFT=1 -DOUTSIDE=1
+ * @long  outside   -DNP=2 -DNM=3 -DLEFT=0 -DOUTSIDE=1
+ * @base  handoff   -DNP=2 -DNM=3 -DLEFT=1 -DHANDOFFS=1
+ * @long  handoff-2 -DNP=2 -DNM=3 -DLEFT=2 -DHANDOFFS=1
+ * @base  poll      -DNP=2 -DNM=3 -DLEFT=1 -DEVENTS=1
+ * @quick two-ms    -DNP=2 -DNM=2 -DLEFT=3
+ * @weak  -DNP=2 -DNM=3 -DLEFT=2
+ * @slow  WEAK_NO_FENCE_NEED_SET WEAK_NO_CHAIN WEAK_UNDO_UNLOCKED WEAK_OFFER_SPIN WEAK_OFFER_NO_DUTY
+ * @slow  WEAK_INJECT_SAMPLE WEAK_NO_GLOBAL_RECHECK WEAK_STOP_NO_LOOK
  */
-#ifdef WEAK_NO_CHAIN
+#if defined(WEAK_NO_CHAIN) || defined(WEAK_NO_SECOND_LOOK) || defined(WEAK_NO_FENCE_NEED_SET)
 #undef  NP
-#undef  NM
 #define NP 3
-#define NM 4
+#endif
+#if defined(WEAK_UNDO_UNLOCKED) || defined(WEAK_NO_GLOBAL_RECHECK)
+#undef  NM
+#define NM 2
+#undef  LEFT
+#define LEFT 1
+#define OUTSIDE 1
+#endif
+#ifdef WEAK_INJECT_SAMPLE
+#undef  LEFT
+#define LEFT 1
+#define EVENTS 1
+#endif
+#if defined(WEAK_HANDOFF_NO_NEED) || defined(WEAK_OFFER_NO_DUTY)
+#define HANDOFFS 1
 #endif
 #ifndef NP
 #define NP 2
 #endif
 #ifndef NM
-#define NM 3
+#define NM 2
 #endif
 #ifndef LEFT
 #define LEFT 2
 #endif
+#ifndef OUTSIDE
+#define OUTSIDE 0
+#endif
+#ifndef HANDOFFS
+#define HANDOFFS 0
+#endif
+#ifndef EVENTS
+#define EVENTS 0
+#endif
+#define NT   (NM + 1)                    /* the last one is the thread without a P */
 #define NONE 9
 
 byte rq[NP], gq;
-bit  pidle[NP], midle[NM], note[NM];
-byte npidle, nextp[NM];
-byte nmspinning;  bit needspinning;
-byte sb[NM], sbp[NM];                    /* store buffers: 1 = rq[sbp]++, 2 = nmspinning-- */
+bit  L, pidle[NP], midle[NM], note[NM];
+byte nextp[NM];  bit nexts[NM];
+byte n_idle_p, n_spinning, n_resting, n_offers;
+bit  need;
+bit  offer[NP], ospin[NP];
+byte sb[NT], sbp[NT];                    /* store buffers: PUSH to rq[sbp], DEC n_spinning, IDLE, NEED */
 byte left = LEFT;
+byte handoffs = HANDOFFS, events = EVENTS;
+bit  polled;                             /* an M is blocked in the netpoller */
 byte queued, nhog;                       /* ghosts */
+bit  beyond;
 
-#define FENCE  sb[id] == 0
+#define PUSH 1
+#define DEC  2
+#define IDLE 3
+#define NEED 4
+#define FENCE            sb[id] == 0
 #define BUFFER(kind, p)  atomic { sb[id] == 0 -> sb[id] = kind; sbp[id] = p }
+#define LOCKED           !L
 
-/* under sched.lock: a P off the idle list into r, or needspinning */
-inline pidle_get_spinning(r) {
+/* under the lock, one step: a P off the idle list into r */
+inline pidle_get(r) {
   r = 0;
   do
   :: r < NP && !pidle[r] -> r++
-  :: r == NP -> r = NONE; needspinning = 1; break
-  :: r < NP && pidle[r] -> pidle[r] = 0; npidle--; break
+  :: r == NP -> r = NONE; break
+  :: r < NP && pidle[r] -> pidle[r] = 0; n_idle_p--; break
   od
 }
+inline pidle_get_spinning(r) { pidle_get(r); if :: r == NONE -> need = 1 :: else fi }
 
-inline become_spinning() { atomic { assert(nmspinning < NM); spinning = 1; nmspinning++; needspinning = 0 } }
-
-#ifdef WEAK_RESCAN_FIRST
-#define become_spinning_again()  skip
-#else
-#define become_spinning_again()  FENCE; become_spinning()
+inline take_offer(r) {                   /* there is one */
+  r = 0;
+  do :: !offer[r] -> r++ :: else -> break od;
+  offer[r] = 0; n_offers--;
+#ifndef WEAK_OFFER_SPIN
+  spinning = ospin[r];
 #endif
+  ospin[r] = 0
+}
 
-inline wakep() {
+/* start_m(q, s); q becomes 0 */
+inline start_m(s) {
+  atomic {
+    LOCKED ->
+    if
+    :: midle[0] -> midle[0] = 0; nextp[0] = q; nexts[0] = s; note[0] = 1
+    :: !midle[0] && midle[1] -> midle[1] = 0; nextp[1] = q; nexts[1] = s; note[1] = 1
+#if NM > 2
+    :: !midle[0] && !midle[1] && midle[2] -> midle[2] = 0; nextp[2] = q; nexts[2] = s; note[2] = 1
+#endif
+#if NM > 3
+    :: !midle[0] && !midle[1] && !midle[2] && midle[3] -> midle[3] = 0; nextp[3] = q; nexts[3] = s; note[3] = 1
+#endif
+    :: else ->
+       if
+       :: n_resting > n_offers -> offer[q] = 1; ospin[q] = s; n_offers++
+       :: else -> beyond = 1                         /* a new kernel thread: this run is dropped */
+       fi
+    fi;
+    q = 0
+  };
+  if :: beyond -> goto gone :: else fi
+}
+
+inline wake_p() {
+#ifndef WEAK_NO_FENCE_SUBMIT
+  FENCE;                                             /* [dekker] */
+#endif
+  do
+  :: n_idle_p != 0 -> ok = 1; break
+  :: n_idle_p == 0 ->
+     if :: n_spinning != 0 -> break :: n_spinning == 0 fi;
+     if :: need -> break :: !need fi;
+     BUFFER(NEED, 0);
+#ifdef WEAK_NO_SECOND_LOOK
+     break;
+#endif
+#ifndef WEAK_NO_FENCE_NEED_SET
+     FENCE;                                          /* [need] */
+#endif
+     if :: n_idle_p == 0 -> break :: n_idle_p != 0 fi
+  od;
   if
-  :: nmspinning != 0 -> skip
-  :: else ->
-     d_step { if :: nmspinning == 0 -> nmspinning = 1; ok = 1 :: else -> ok = 0 fi };
+  :: ok ->
+     atomic { FENCE; if :: n_spinning == 0 -> n_spinning = 1; ok = 1 :: else -> ok = 0 fi };
      if
      :: ok ->
-        d_step {                                     /* sched.lock */
-          pidle_get_spinning(q);
-          if :: q == NONE -> assert(nmspinning > 0); nmspinning-- :: else fi
+        atomic {
+          LOCKED -> pidle_get_spinning(q); ok = 0;
+#ifndef WEAK_UNDO_UNLOCKED
+          if :: q == NONE -> assert(n_spinning > 0); n_spinning--; q = 0; ok = 1 :: else fi
+#endif
         };
         if
-        :: q != NONE ->                              /* start_m(q, spinning) */
-           atomic {
-             if
-             :: midle[0] -> m = 0
-             :: midle[1] -> m = 1
-             :: midle[2] -> m = 2
-#if NM > 3
-             :: midle[3] -> m = 3
+        :: ok -> ok = 0
+#ifdef WEAK_UNDO_UNLOCKED
+        :: q == NONE -> atomic { n_spinning--; q = 0 }
 #endif
-             fi;
-             midle[m] = 0; nextp[m] = q; note[m] = 1; m = 0
-           }
-        :: else
-        fi;
-        q = 0
+        :: else -> start_m(1)
+        fi
      :: else
-     fi;
-     ok = 0
+     fi
+  :: else
   fi
 }
 
 inline submit() {
-  if
-  :: atomic { BUFFER(1, p); queued++ };
-#ifndef WEAK_NO_FENCE_SUBMIT
-     FENCE;                                          /* [dekker] */
-#endif
-     skip
-  :: d_step { gq++; queued++ }
-  fi;
-  wakep()
+  BUFFER(PUSH, p);
+  wake_p()
 }
 
-inline run_g() {
-  do
-  :: atomic { left > 0 -> left-- }; submit()
-  :: break
-  :: nhog++;
-     (queued == 0 || nhog == NP) -> nhog--; break
-  od
+/* what the netpoller returned, no P at hand: one G */
+inline inject() {
+#ifdef WEAK_INJECT_SAMPLE
+  ok = n_idle_p != 0;
+#endif
+  atomic { LOCKED -> gq++ };
+#ifndef WEAK_INJECT_SAMPLE
+  ok = 1;
+#endif
+  if
+  :: ok ->
+     atomic { LOCKED -> pidle_get(q); ok = 0 };
+     if :: q != NONE -> start_m(0) :: else -> q = 0 fi
+  :: else
+  fi
 }
+
+/* gives p away; p becomes NONE */
+inline hand_off_p() {
+  if
+  :: rq[p] > 0 || gq > 0 -> atomic { q = p; p = NONE }; start_m(0)
+  :: else ->
+     FENCE;
+     ok = n_spinning == 0;
+     if :: ok && n_idle_p != 0 -> ok = 0 :: else fi;
+     if :: ok -> atomic { if :: n_spinning == 0 -> n_spinning = 1 :: else -> ok = 0 fi } :: else fi;
+     if
+     :: ok -> atomic { q = p; p = NONE; ok = 0 }; start_m(1)
+     :: else ->
+        atomic { LOCKED -> L = 1; ok = gq > 0 };
+        if
+        :: ok -> atomic { L = 0; q = p; p = NONE; ok = 0 }; start_m(0)
+        :: else ->
+           atomic { BUFFER(IDLE, 0); pidle[p] = 1; p = NONE };
+           FENCE;                                    /* [need] */
+           atomic { ok = need; L = 0 };
+#ifdef WEAK_HANDOFF_NO_NEED
+           ok = 0;
+#endif
+           if :: ok -> ok = 0; wake_p() :: else fi
+        fi
+     fi
+  fi
+}
+
+inline reset_spinning() {
+  if
+  :: spinning -> atomic { FENCE; assert(n_spinning > 0); spinning = 0; n_spinning-- };
+#ifndef WEAK_NO_CHAIN
+     wake_p()
+#endif
+  :: else
+  fi
+}
+
+/* wanted: with an idle P if there is no offer. ok = offered */
+inline rest_end(wanted) {
+  atomic {
+    LOCKED -> n_resting--; ok = 0;
+    if
+#ifndef WEAK_REST_END_NO_LOOK
+    :: n_offers > 0 -> take_offer(q); ok = 1
+#endif
+    :: else -> if :: wanted -> pidle_get_spinning(q) :: else -> q = NONE fi
+    fi;
+    p = q; q = 0
+  }
+}
+
+inline become_spinning() { atomic { FENCE; spinning = 1; n_spinning++ } }
 
 proctype M(byte id; byte p; bit running) {
-  byte q, m;
-  bit spinning, ok;
+  byte q;
+  bit spinning, ok, was, resting;
   if :: running -> goto exec :: p == NONE -> goto stop :: else fi;
 
 top:
   atomic { FENCE; if :: rq[p] > 0 -> rq[p]--; queued--; goto found :: else fi };
-  atomic { if :: gq > 0 -> gq--; queued--; goto found :: else fi };
+  atomic { gq == 0 || LOCKED; if :: gq > 0 -> gq--; queued--; goto found :: else fi };
   if
-  :: spinning || 2 * nmspinning < NP - npidle ->
+  :: spinning || 2 * n_spinning < NP - n_idle_p ->
      if :: !spinning -> become_spinning() :: else fi;
      do
      :: atomic {
@@ -161,72 +314,144 @@ top:
      od
   :: else
   fi;
-  atomic {                                           /* sched.lock: last look, release P */
+  atomic {                                           /* rest_p */
+    LOCKED;
     if
     :: gq > 0 -> gq--; queued--; goto found
-#ifndef WEAK_NO_NEEDSPINNING
-    :: gq == 0 && !spinning && needspinning ->
-       spinning = 1; nmspinning++; needspinning = 0; goto top
-#endif
-    :: else -> pidle[p] = 1; npidle++; p = NONE
+    :: else -> L = 1; BUFFER(IDLE, 0); pidle[p] = 1
     fi
   };
+#ifndef WEAK_NO_FENCE_NEED_REST
+  FENCE;                                             /* [need] */
+#endif
   if
-  :: spinning ->                                     /* retire */
+#ifndef WEAK_NO_NEED
+  :: atomic { !spinning && need -> FENCE };
+     need = 0;
+     atomic { pidle[p] = 0; n_idle_p-- };
+     atomic { spinning = 1; n_spinning++; L = 0 };
+     goto top
+  :: atomic { spinning || !need -> n_resting++ }
+#else
+  :: n_resting++
+#endif
+  fi;
+  atomic { FENCE; L = 0; p = NONE; resting = 1; was = spinning };
+
+  if
+  :: was ->                                          /* retire */
 #ifndef WEAK_RESCAN_FIRST
-     spinning = 0;
-     BUFFER(2, 0);
+     atomic { spinning = 0; BUFFER(DEC, 0) };
 #ifndef WEAK_NO_FENCE_RETIRE
      FENCE;                                          /* [dekker] */
 #endif
 #endif
 #ifndef WEAK_NO_GLOBAL_RECHECK
-     d_step {                                        /* sched.lock */
-       if
-       :: gq > 0 ->
-          pidle_get_spinning(q);
-          if :: q != NONE -> p = q; gq--; queued--; ok = 1 :: else fi
-       :: else
-       fi;
-       q = 0
-     };
-     if :: ok -> become_spinning_again(); goto found :: else fi;
+     ok = gq > 0;
 #endif
      do
-     :: atomic { q < NP && rq[q] == 0 -> q++ }
-     :: q < NP && rq[q] > 0 ->
-        atomic { pidle_get_spinning(p); q = 0; break }   /* no P: look no further */
-     :: atomic { q == NP -> q = 0; break }
+     :: atomic { !ok && q < NP && rq[q] == 0 -> q++ }
+     :: atomic { ok || (q < NP && rq[q] > 0) -> q = 0; ok = 0 };
+        rest_end(1);
+        resting = 0;
+        break
+     :: atomic { !ok && q == NP -> q = 0; break }
      od;
-     if :: p != NONE -> become_spinning_again(); goto top :: else fi;
 #ifdef WEAK_RESCAN_FIRST
-     spinning = 0; BUFFER(2, 0);
+     if :: p == NONE -> spinning = 0; BUFFER(DEC, 0) :: else fi;
 #endif
-     skip
+     if
+     :: p != NONE -> 
+#ifdef WEAK_OFFER_NO_DUTY
+        if :: !ok -> become_spinning() :: else -> ok = 0 fi;
+#else
+        ok = 0;
+        if :: !spinning -> become_spinning() :: else fi;
+#endif
+        goto top
+     :: else
+     fi
   :: else
   fi;
 
+#if EVENTS
+  if
+  :: atomic { !polled -> polled = 1 };
+     if
+     :: resting ->
+        rest_end(0); resting = 0;
+        if :: p != NONE -> atomic { ok = 0; polled = 0 }; goto top :: else fi
+     :: else
+     fi;
+end_polling:
+     atomic { events > 0 -> events--; queued++ };
+     polled = 0;
+     atomic { LOCKED -> pidle_get(p) };
+     if
+     :: p != NONE -> atomic { queued--; was = 0 }; goto exec
+     :: else -> inject(); goto stop
+     fi
+  :: polled
+  fi;
+#endif
 stop:
-  midle[id] = 1;
+  atomic {                                           /* stop_m */
+    LOCKED && FENCE -> was = 0;
+    if
+    :: resting ->
+       n_resting--;
+       resting = 0;
+#ifndef WEAK_STOP_NO_LOOK
+       if :: n_offers > 0 -> take_offer(q); p = q; q = 0; goto top :: else fi
+#endif
+    :: else
+    fi;
+    midle[id] = 1
+  };
 end_parked:
-  atomic { note[id] -> note[id] = 0; p = nextp[id]; nextp[id] = 0; spinning = 1 };
+  atomic { note[id] -> note[id] = 0; p = nextp[id]; spinning = nexts[id]; nextp[id] = 0; nexts[id] = 0 };
   goto top;
 
 found:
-  if
-  :: spinning -> atomic { FENCE; ok = 0; assert(nmspinning > 0); spinning = 0; nmspinning-- };
-#ifndef WEAK_NO_CHAIN
-     wakep()
-#endif
-  :: else
-  fi;
+  reset_spinning();
 exec:
-  run_g();
-  goto top
+  do
+  :: atomic { left > 0 -> left--; queued++ }; submit()
+#if HANDOFFS
+  :: atomic { handoffs > 0 -> handoffs-- }; hand_off_p(); goto stop
+#endif
+  :: break
+  :: nhog++;
+end_hog:
+     (queued == 0 || nhog == NP) -> nhog--; break
+  od;
+  goto top;
+gone:
+  skip
 }
 
+#if OUTSIDE
+proctype Outside(byte id) {
+  byte q, k = OUTSIDE;
+  bit ok;
+  do
+  :: atomic { k > 0 -> k-- };
+     atomic { LOCKED -> gq++; queued++ };
+     wake_p()
+  :: else -> break
+  od;
+gone:
+  skip
+}
+#endif
+
 inline flush(j) {
-  if :: sb[j] == 1 -> rq[sbp[j]]++ :: sb[j] == 2 -> assert(nmspinning > 0); nmspinning-- fi;
+  if
+  :: sb[j] == PUSH -> rq[sbp[j]]++
+  :: sb[j] == DEC -> assert(n_spinning > 0); n_spinning--
+  :: sb[j] == IDLE -> n_idle_p++
+  :: sb[j] == NEED -> need = 1
+  fi;
   sb[j] = 0; sbp[j] = 0; j = 0
 }
 
@@ -237,11 +462,15 @@ end:
   :: atomic { sb[0] != 0 -> i = 0; flush(i) }
   :: atomic { sb[1] != 0 -> i = 1; flush(i) }
   :: atomic { sb[2] != 0 -> i = 2; flush(i) }
-#if NM > 3
+#if NM > 2
   :: atomic { sb[3] != 0 -> i = 3; flush(i) }
+#endif
+#if NM > 3
+  :: atomic { sb[4] != 0 -> i = 4; flush(i) }
 #endif
   od
 }
+
 init {
   byte i;
   atomic {
@@ -249,7 +478,10 @@ init {
     i = 1;
     do :: i < NP -> run M(i, i, 0); i++ :: else -> break od;
     do :: i < NM -> run M(i, NONE, 0); i++ :: else -> break od;
+#if OUTSIDE
+    run Outside(NM);
+#endif
     i = 0
   }
-  timeout -> assert(queued == 0)
+  timeout -> assert(beyond || queued == 0 && n_offers == 0 && n_resting == 0 && n_spinning == 0)
 }
