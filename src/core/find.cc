@@ -93,7 +93,10 @@ void inject(GList* l, P* p) {
   u32 idle = sched.n_idle_p.load_relaxed();
   {
     os::Guard g(sched.lock);
+    // Without a P all go to the global queue, and a P that went idle before they were there has to be started: so
+    // the count is not sampled before the push, each idle P is asked for after it.
     u32 n = p ? min_of(idle, l->n) : l->n;
+    if (!p) idle = n;
     for (u32 i = 0; i < n; i++) globq_push_locked(l->pop());
     if (n < idle) idle = n;
   }
@@ -272,7 +275,7 @@ top:
       P* got = rest_end(m, true, &offered);
       if (got) {
         wire(m, got);
-        if (!offered) become_spinning(m);
+        if (!m->spinning) become_spinning(m);  // submitters relied on this look: whatever P it is, the search goes on
         goto top;
       }
       resting = false;

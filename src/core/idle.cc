@@ -85,12 +85,9 @@ void wake_p() {
   if (sched.n_spinning.load_relaxed() != 0 || !sched.n_spinning.cas_acq_rel(zero, 1)) return;
   sched.lock.lock();
   P* p = p_idle_get_spinning_locked();
+  if (!p) sched.n_spinning.fetch_sub_acq_rel(1);  // under the lock: nobody may act on need_spinning and meet this count
   sched.lock.unlock();
-  if (!p) {
-    sched.n_spinning.fetch_sub_acq_rel(1);
-    return;
-  }
-  start_m(p, true);
+  if (p) start_m(p, true);
 }
 
 // m stops resting: because it sleeps (want = false), blocks in the netpoller (false) or saw work (true).
@@ -209,7 +206,10 @@ void hand_off_p(P* p) {
   }
   u64 when = p->timers.next.load_acquire();
   p_idle_put_locked(p);
+  fence();  // [need] as in rest_p: a submitter may have counted on the spinner we saw, and on us
+  bool need = sched.need_spinning.load_relaxed();
   sched.lock.unlock();
+  if (need) wake_p();
   if (when != kNever) {
     u64 until = sched.poll_until.load_acquire();
     if (sched.last_poll.load_acquire() == 0 ? (until == 0 || when < until) : false) netpoll_break();

@@ -28,6 +28,7 @@ void reset_spinning(M* m) {
   m->curg = g;
   g->m = m;
   g->state.store_release(GState::kRunning);
+  fence();  // [kick] g->m stored, then sigpending read below  |  poster: sigpending set, then g->m read
   if (!inherit) p->sched_tick.store_relaxed(p->sched_tick.load_relaxed() + 1);
   p->stats.switches++;
   m->in_sys.store_relaxed(0);

@@ -210,12 +210,10 @@ void sig_return_fix(void* frame) {
   m->kmask = kernel_mask(g->sigmask);
   f->uc.sigmask = m->kmask;
   f->uc.stack = m->sigstack;
+  fence();  // [kick]
   if (signal_pending_for(g)) m->pending.fetch_or_acq_rel(kPendSignal);
 }
 
-}  // namespace
-
-namespace {
 // Whose default action ends the process, other than faults: HUP INT QUIT USR1 USR2 ALRM TERM and 34..64. A
 // signal that all threads block must pend, but between a thread's blocking it and the last resting M's doing
 // so it may still arrive there.
@@ -342,6 +340,7 @@ u64 change_mask(G* g, int how, const u64* set) {
     u64 now = how == 0 ? old | s : how == 1 ? old & ~s : s;
     mask_counted(old, now);
     g->sigmask = now;
+    fence();  // [kick] mask, then sigpending
     if (kernel_mask(now) != m->kmask) {
       m->kmask = kernel_mask(now);
       os::set_mask(m->kmask);

@@ -57,7 +57,10 @@ i64 read_loop(int fd, size_t full, bool hint, Why why, Try try_once, Block block
       return r;
     }
     if (r == -EOPNOTSUPP || r == -EINVAL || r == -ENOSYS) return blocking([&] { return block(op.fd()); });
-    if (r != -EAGAIN) return r;
+    if (r != -EAGAIN) {
+      op.done();  // the wake-up this attempt used up may be another's too
+      return r;
+    }
     i64 w = op.wait(seen);
     if (w == Blocked::kMustBlock) return blocking([&] { return block(op.fd()); });
     // O_NONBLOCK: the plain call knows the answer; on a regular file it waits for the disk all the same.
@@ -110,7 +113,10 @@ i64 write_loop(int fd, size_t n, Why why, Try try_at, Block block_at) {
       if (r >= 0) return static_cast<i64>(done) + r;
       return done ? static_cast<i64>(done) : r;
     }
-    if (r != -EAGAIN) return done ? static_cast<i64>(done) : r;
+    if (r != -EAGAIN) {
+      op.done();
+      return done ? static_cast<i64>(done) : r;
+    }
     r = op.wait(seen);
     if (r == Blocked::kMustBlock) {
       r = blocking([&] { return block_at(op.fd(), done); });

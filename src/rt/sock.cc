@@ -20,6 +20,18 @@ i64 accept_raw(int fd, struct sockaddr* a, socklen_t* len, int flags) {
   return os::sys(__NR_accept4, fd, a, len, flags);
 }
 
+// With kAccepting held a cancellation must not unwind, or every later accept would wait for the flag. A connection
+// pends, so the call blocks only if another process was faster; then a request is acted upon after it.
+i64 accept_held(G* g, int fd, struct sockaddr* a, socklen_t* len, int flags) {
+  for (;;) {
+    u32 before = g->handled.load_relaxed();
+    core::sys_begin();
+    i64 c = accept_raw(fd, a, len, flags);
+    core::sys_end();
+    if (c != -EINTR || g->handled.load_relaxed() != before) return c;
+  }
+}
+
 i64 opened(i64 c, u32 listener, int flags) {
   if (c < 0) return c;
   u32 f = kTypeKnown | kSocket | (listener & kStream) | kNbKnown | (flags & SOCK_NONBLOCK ? u32{kNb} : 0);
@@ -41,6 +53,7 @@ bool pending(int fd) {
 
 i64 io_accept(int fd, struct sockaddr* a, socklen_t* len, int flags) {
   cancellation_point();
+  G* g = self();
   Blocked op(fd, kIn, Why::kAccept);
   for (;;) {
     PollDesc* pd = op.pd();
@@ -48,14 +61,15 @@ i64 io_accept(int fd, struct sockaddr* a, socklen_t* len, int flags) {
     u32 seen = fd_edge(pd, kIn);
     if (!(pd->flags.fetch_or_acq_rel(kAccepting) & kAccepting)) {
       if (pending(op.fd())) {
-        i64 c = blocking([&] { return accept_raw(op.fd(), a, len, flags); });
+        i64 c = accept_held(g, op.fd(), a, len, flags);
         pd->flags.fetch_and_acq_rel(~u32{kAccepting});
         u32 f = pd->flags.load_relaxed();
-        if (c >= 0) more(pd);
+        more(pd);  // also after an error: those who found us accepting have to look
         op.done();
         return opened(c, f, flags);
       }
       pd->flags.fetch_and_acq_rel(~u32{kAccepting});
+      if (fd_edge(pd, kIn) != seen) continue;  // came while we held the turn; whoever it woke may have parked again
     }
     i64 r = op.wait(seen);
     if (r == Blocked::kMustBlock) return opened(blocking([&] { return accept_raw(op.fd(), a, len, flags); }), 0, flags);
