@@ -49,7 +49,7 @@ struct M {
   os::SigInfo* sig_ring;     // once; kSigRing of them
   u32 rand;                  // own
   u64 turn_tsc;              // own: cycle counter when the G on it began its turn
-  void* xsave_cache;         // own
+  bool resent;               // own: the preemption signal about to come is the program's, see signal.cc
 };
 
 static_assert(offsetof(M, self) == GMPT_M_SELF && offsetof(M, in_rt) == GMPT_M_IN_RT && offsetof(M, pending) == GMPT_M_PENDING);

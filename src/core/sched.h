@@ -37,7 +37,7 @@ struct Sched {
   Atomic<u32> woken_size;           // written under lock
   Atomic<u32> n_idle_p;             // written under lock
   Atomic<i32> n_spinning;           // any [dekker]
-  Atomic<u32> need_spinning;        // set and cleared under lock
+  Atomic<u32> need_spinning;        // any [need], see idle.cc
   Atomic<u64> last_poll;            // time of the last poll; 0 = an M is blocked in it (a token)
   Atomic<u32> polling;              // an M takes a non-blocking look
   Atomic<u64> poll_until;           // when the blocked poller wakes by itself
@@ -107,6 +107,5 @@ bool netpoll_start();                     // needed for timers too: the poller i
 // ---- sysmon.cc / preempt.cc ----
 void start_sysmon();
 bool preempt_m(M* m);                // sends the signal unless one is outstanding
-void* xsave_block_take();
 
 }  // namespace gmpt::core

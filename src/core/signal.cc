@@ -117,7 +117,7 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
     sched.stats.fs_repairs++;
     return;
   }
-  if (sig == preempt_sig && si->code == -6 /* SI_TKILL */ && si->kill.pid == sched.pid) {
+  if (sig == preempt_sig && si->code == -6 /* SI_TKILL */ && si->kill.pid == sched.pid && !m->resent) {
     m->preempt_sent.store_release(0);
     G* g = m->curg;
     os::SigInfo mine;
@@ -129,6 +129,10 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
     }
     on_preempt(m, uc);
     return;
+  }
+  if (sig == preempt_sig) {  // the program's own; a request of ours may have merged with it
+    m->resent = false;
+    m->preempt_sent.store_release(0);
   }
   G* g = m->curg;
   SigAction* a = &actions[sig];
@@ -396,18 +400,6 @@ void request_cancel(G* g) {
   if (m && m->curg == g && cancel_async(g)) os::tgkill(sched.pid, m->tid, preempt_sig);
 }
 
-bool sigwait_begin(G* g, u64 set, os::SigInfo* out) {
-  Rt rt(g);
-  g->sigwait.store_release(set);
-  fence();  // [sigset]
-  bool left;
-  bool got = dequeue(g, set, out, &left);
-  if (got && !left) g->sigpending.fetch_and_acq_rel(~os::sig_bit(out->signo));
-  if (!got) got = dequeue(nullptr, set, out, &left);  // arrived here while everybody blocked it
-  if (got) g->sigwait.store_release(0);
-  return got;
-}
-
 
 // As post_signal, for any disposition: what has no handler is the kernel's to act upon.
 i64 send_to_g(G* g, const os::SigInfo& info) {
@@ -489,6 +481,7 @@ void deliver_signals() {
     u64 all = ~os::sig_bit(os::kSigSegv);
     os::sigprocmask(0, &all, nullptr);
     m = mm();
+    m->resent = si.signo == preempt_sig;
     os::sys(__NR_rt_tgsigqueueinfo, sched.pid, m->tid, si.signo, &si);
     u64 back = m->kmask;
     os::sigprocmask(2, &back, nullptr);

@@ -86,6 +86,18 @@ bool dequeue(G* to, u64 want, os::SigInfo* out, bool* left) {
   return true;
 }
 
+bool sigwait_begin(G* g, u64 set, os::SigInfo* out) {
+  Rt rt(g);
+  g->sigwait.store_release(set);
+  fence();  // [sigset]
+  bool left;
+  bool got = dequeue(g, set, out, &left);
+  if (got && !left) g->sigpending.fetch_and_acq_rel(~os::sig_bit(out->signo));
+  if (!got) got = dequeue(nullptr, set, out, &left);  // arrived here while everybody blocked it
+  if (got) g->sigwait.store_release(0);
+  return got;
+}
+
 u64 queued_signals(G* g) {
   Rt rt(g);
   os::Guard l(q_lock);

@@ -10,7 +10,7 @@
 namespace gmpt::os {
 
 namespace {
-constexpr int kMadvGuardInstall = 102, kMadvPopulateWrite = 23, kMadvDontneed = 4;
+constexpr int kMadvGuardInstall = 102, kMadvPopulateWrite = 23;
 constexpr size_t kTopPages = 2 * kPage;
 bool no_guard_install, no_populate;  // learned once; racing writers agree
 
@@ -59,10 +59,6 @@ bool StackClass::take(StackSlot* out) {
     else if (r == -kENOMEM) return false;
   }
   return true;
-}
-
-void stack_trim(uptr lo, uptr hi, size_t keep) {
-  if (hi - lo > keep) sys(__NR_madvise, lo, hi - lo - keep, kMadvDontneed);
 }
 
 }  // namespace gmpt::os

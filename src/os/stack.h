@@ -39,7 +39,4 @@ class StackClass {
   u32 chunk_slots_ = 0;
 };
 
-// Gives back what a stack used below the topmost `keep` bytes.
-void stack_trim(uptr lo, uptr hi, size_t keep);
-
 }  // namespace gmpt::os

@@ -16,18 +16,17 @@
 #include "core/netpoll.h"
 #include "core/signal.h"
 #include "os/fs.h"
+#include "rt/once.h"
 #include "rt/policy.h"
-
 
 extern "C" int __register_atfork(void (*)(), void (*)(), void (*)(), void* dso);
 
 namespace gmpt::rt {
-__attribute__((weak)) void once_child();
 
 namespace {
 
 void in_child() {
-  if (once_child) once_child();
+  once_child();
   G* g = tls_g;
   if (!g) return;
   tls_g = nullptr;
