@@ -88,7 +88,7 @@ const char* boot(i64 g_word, G** main_g) {
     m->curg = g;
     g->m = m;
     m->cur_fs = g->fs;
-    cpu_in(g);
+    cpu_in(m, g);
     os::sigaltstack(&m->sigstack, nullptr);
     P* p = p_idle_get_locked();
     m->p = p;

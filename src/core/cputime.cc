@@ -22,7 +22,7 @@ u64 cpu_of(G* g, bool self) {
   if (self) {
     cpu_out(g);
     cpu_exact.store_relaxed(1);
-    cpu_in(g);
+    cpu_in(mm(), g);
   } else {
     cpu_exact.store_relaxed(1);
   }

@@ -2,7 +2,8 @@
 //
 // What it is
 //   Until somebody asks for a thread's CPU time, each switch reads the cycle counter once (11 ns) and charges
-//   the G that ran: its M's time, including what the kernel gave to others meanwhile. From the first
+//   the G that ran: its M's time, including what the kernel gave to others meanwhile. The reading that ends
+//   one G's turn begins the next one's (M::switch_tsc), unless the M searched or slept in between. From the first
 //   question on, the M's own CPU clock is read at each switch (a system call): exact, for programs that
 //   measure.
 //
@@ -19,9 +20,11 @@ extern u64 cpu_tsc0;
 
 inline u64 m_cpu_ns() { return os::clock_ns(3 /* CLOCK_THREAD_CPUTIME_ID */); }
 
-inline void cpu_in(G* g) {
-  if (GMPT_UNLIKELY(cpu_exact.load_relaxed())) g->cpu_mark = m_cpu_ns() << 1 | 1;
-  else g->cpu_mark = arch::rdtsc() << 1;
+inline u64 cpu_in(M* m, G* g) {
+  u64 tsc = m->switch_tsc ? m->switch_tsc : arch::rdtsc();
+  m->switch_tsc = 0;
+  g->cpu_mark = GMPT_UNLIKELY(cpu_exact.load_relaxed()) ? m_cpu_ns() << 1 | 1 : tsc << 1;
+  return tsc;
 }
 
 // The low bit of the mark tells which clock it is of, so a change of mode in mid-run charges nothing wrong.
@@ -30,7 +33,7 @@ inline void cpu_out(G* g) {
   g->cpu_mark = 0;
   if (!mark) return;
   if (GMPT_UNLIKELY(mark & 1)) g->cpu_ns += m_cpu_ns() - (mark >> 1);
-  else g->cpu_cycles += ((arch::rdtsc() << 1) - mark) >> 1;
+  else g->cpu_cycles += (((mm()->switch_tsc = arch::rdtsc()) << 1) - mark) >> 1;
 }
 
 u64 cpu_of(G* g, bool self);     // nanoseconds; the first call makes the count exact from then on

@@ -3,9 +3,12 @@
 //
 // Invariants
 //   The order is Go's, but for the second: due timers · who woke while every P was busy (late timers, sockets) ·
-//   every 61st slice one G of the global queue · own runnext and ring ·
+//   every 61st slice a batch of the global queue (not one G as in Go: a ring that never empties would hold up
+//   the others 61-fold) · own runnext and ring ·
 //   a batch of the global queue · a look at the netpoller · four rounds of stealing · give the P back ·
 //   (spinners) look at every queue once more · block in the netpoller · sleep.
+//   Who woke late goes ahead of the ring kWokenInRow times, then the ring has a turn: a server that is never
+//   idle has somebody waking all the time, and whoever waits in the ring must not wait for the end of that.
 //
 // Memory orders
 //   [dekker] see sched.h. Every spinner re-scans after its decrement, not only the last one: wake_p makes
@@ -47,8 +50,9 @@ void globq_push_woken(G* g) {
 
 namespace {
 
-G* globq_pop_locked() {
-  GList* q = sched.wokenq.empty() ? &sched.globq : &sched.wokenq;
+constexpr u32 kWokenInRow = 4;
+
+G* globq_pop_locked(GList* q) {
   if (q->empty()) return nullptr;
   G* g = q->pop();
   globq_counted_locked();
@@ -57,10 +61,10 @@ G* globq_pop_locked() {
 
 // One to run, and up to half a ring's worth of others into p's ring.
 G* globq_batch_locked(P* p) {
-  u32 size = sched.globq.n + sched.wokenq.n;
-  if (!size) return nullptr;
+  u32 size = sched.globq.n;
+  if (!size) return globq_pop_locked(&sched.wokenq);
   u32 n = min_of(min_of(RunQueue::kCap / 2, size), size / sched.n_procs + 1);
-  G* g = globq_pop_locked();
+  G* g = globq_pop_locked(&sched.globq);
   while (--n && !sched.globq.empty() && p->runq.push(sched.globq.head)) sched.globq.pop();
   globq_counted_locked();
   return g;
@@ -237,10 +241,22 @@ top:
     if (poll_until <= now) run_timers(p, p, now);
     poll_until = p->timers.next.load_acquire();
   }
+  if (GMPT_UNLIKELY(sched.poll_wanted.load_relaxed())) {
+    // To the end of the line, unlike what sysmon finds; so not while the line goes on in the global queue.
+    sched.poll_wanted.store_relaxed(0);
+    if (!sched.globq_size.load_relaxed() && p->runq.size() <= RunQueue::kCap / 2)
+      if (G* g = poll_now(m)) runq_put(p, g, false);
+  }
   u32 tick = p->sched_tick.load_relaxed();
-  if (GMPT_UNLIKELY(sched.woken_size.load_relaxed() || (tick % 61 == 0 && sched.globq_size.load_relaxed()))) {
+  if (GMPT_UNLIKELY(sched.woken_size.load_relaxed()) && p->woken_in_row < kWokenInRow) {
+    p->woken_in_row++;
     os::Guard l(sched.lock);
-    if (G* g = globq_pop_locked()) return g;
+    if (G* g = globq_pop_locked(&sched.wokenq)) return g;
+  }
+  p->woken_in_row = 0;
+  if (GMPT_UNLIKELY(tick % 61 == 0 && sched.globq_size.load_relaxed())) {
+    os::Guard l(sched.lock);
+    if (G* g = globq_batch_locked(p)) return g;
   }
   if (G* g = p->runq.take_next()) {
     *inherit = true;
@@ -251,6 +267,7 @@ top:
     os::Guard l(sched.lock);
     if (G* g = globq_batch_locked(p)) return g;
   }
+  m->switch_tsc = 0;  // the search is nobody's time
   if (G* g = poll_now(m)) return g;
 
   if (m->spinning || 2 * static_cast<u32>(sched.n_spinning.load_relaxed()) < sched.n_procs - sched.n_idle_p.load_relaxed()) {
@@ -291,8 +308,11 @@ top:
       P* offer = resting ? rest_end(m, false, &offered) : nullptr;
       resting = false;
       if (offer) {
+        // Another M may have gone to sleep trusting us to poll. Its P is idle: it went idle before its exchange
+        // saw our zero, and so before wake_p's fence.
         sched.last_poll.store_release(old);
         wire(m, offer);
+        wake_p();
         goto top;
       }
       sched.poll_until.store_release(poll_until);

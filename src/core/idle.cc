@@ -158,6 +158,7 @@ void rest_until_woken(M* m) {
     if (signals_waiting()) wake_for_signals();
     m->park.sleep_for(kNever);
   }
+  m->switch_tsc = 0;
   m->park.clear();
 }
 

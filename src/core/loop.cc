@@ -42,8 +42,7 @@ void reset_spinning(M* m) {
     os::set_mask(m->kmask);
   }
   if (GMPT_UNLIKELY(signal_pending_for(g) || signals_waiting())) m->pending.fetch_or_acq_rel(kPendSignal);
-  cpu_in(g);
-  m->turn_tsc = arch::rdtsc();
+  m->turn_tsc = cpu_in(m, g);
   gmpt_gogo(g);
 }
 

@@ -49,6 +49,7 @@ struct M {
   os::SigInfo* sig_ring;     // once; kSigRing of them
   u32 rand;                  // own
   u64 turn_tsc;              // own: cycle counter when the G on it began its turn
+  u64 switch_tsc;            // own: cycle counter when the last turn ended; 0 = too long ago
   bool resent;               // own: the preemption signal about to come is the program's, see signal.cc
 };
 

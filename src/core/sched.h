@@ -40,6 +40,7 @@ struct Sched {
   Atomic<u32> need_spinning;        // any [need], see idle.cc
   Atomic<u64> last_poll;            // time of the last poll; 0 = an M is blocked in it (a token)
   Atomic<u32> polling;              // an M takes a non-blocking look
+  Atomic<u32> poll_wanted;          // sysmon's wish that the next M in find_runnable takes one
   Atomic<u64> poll_until;           // when the blocked poller wakes by itself
   u32 n_procs = 0;                  // once
   P* ps[kMaxProcs] = {};            // once

@@ -31,6 +31,7 @@ constexpr u64 kLookAfter = 500 * kUs;    // in program code this long with other
 constexpr u64 kLookEvery = 1 * kMs;
 constexpr u64 kTakeAnyway = 10 * kMs;    // unanswered preemption: the M runs on without its P
 constexpr u64 kPollEvery = 1 * kMs;
+constexpr u64 kPollAnyway = 10 * kMs;
 
 // 0 if the kernel thread runs (or is ready to), else a number that stays the same while it sleeps at the
 // same place: /proc/…/syscall says "running" or the call, its arguments, stack pointer and PC.
@@ -169,6 +170,13 @@ bool late_timers(u64 now) {
 bool late_poll(u64 now) {
   u64 last = sched.last_poll.load_acquire();
   if (!netpoll_started() || !netpoll_has_waiters() || last == 0 || now - last < kPollEvery) return false;
+  // A P between short turns does it itself, and puts what it finds behind those who already wait.
+  for (u32 i = 0; i < sched.n_procs && now - last < kPollAnyway; i++) {
+    P* p = sched.ps[i];
+    if (!p_owner(p->word.load_relaxed()) || (p->since && p->seen_tick == p->sched_tick.load_relaxed() && now - p->since >= kMinTurn)) continue;
+    sched.poll_wanted.store_relaxed(1);
+    return false;
+  }
   if (!sched.last_poll.cas_acq_rel(last, now)) return false;
   GList l;
   netpoll(0, &l);
