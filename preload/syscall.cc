@@ -21,6 +21,7 @@
 #include "preload/interpose.h"
 #include "rt/futex.h"
 #include "rt/io.h"
+#include "rt/kstate.h"
 #include "rt/offer.h"
 #include "rt/rawcall.h"
 
@@ -140,7 +141,11 @@ bool waits_or_tells(long n, long a, long b, long c, long d, long e, long f, long
     case SYS_futex:
       *out = rt::ret(rt::futex(ptr<u32>(a), as<int>(b), as<u32>(c), ptr<timespec>(d), ptr<u32>(e), as<u32>(f)));
       return true;
-    default: return false;
+    default:
+      i64 r;
+      if (!rt::raw_kstate(n, a, b, c, d, e, &r)) return false;
+      *out = rt::ret(r);
+      return true;
   }
 }
 

@@ -22,6 +22,8 @@ void gmpt_sig_landing();      // calls a program's signal handler on the G's own
 void gmpt_sig_restorer();     // kernel's return from a handler frame
 i64 gmpt_clone(u64 flags, void* stack, i32* ptid, void* tls, i32* ctid, void (*fn)(void*), void* arg);
 
+[[noreturn]] void gmpt_thread_gone(u32* flag);
+
 // What the landings call: set by core, which arch does not know.
 struct GmptHooks {
   void* (*preempt_begin)();

@@ -50,6 +50,7 @@ struct G {
 
   u64 sigmask = 0;               // own: the mask the program sees
   Atomic<u64> sigpending;        // any: thread-directed signals not yet delivered
+  Atomic<u32> errand;            // any: see ownm.h
   Atomic<u64> sigwait;           // any: the set it waits for in the kernel's sigtimedwait
   os::SigStack altstack{};       // own
   Atomic<u32> handled;           // own: program handlers run so far in this thread

@@ -129,7 +129,10 @@ void start_m(P* p, bool spinning) {
     m->park.wake();
     return;
   }
-  if (new_m(p, spinning)) return;
+  if (!new_m(p, spinning)) no_m(p, spinning);
+}
+
+void no_m(P* p, bool spinning) {
   // No more kernel threads: keep running with what is there. The P rests; work in its ring is moved to
   // where the running Ms look.
   GList l;

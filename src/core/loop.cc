@@ -41,7 +41,7 @@ void reset_spinning(M* m) {
     m->kmask = kernel_mask(g->sigmask);
     os::set_mask(m->kmask);
   }
-  if (GMPT_UNLIKELY(signal_pending_for(g) || signals_waiting())) m->pending.fetch_or_acq_rel(kPendSignal);
+  if (GMPT_UNLIKELY(signal_pending_for(g) || signals_waiting() || g->errand.load_relaxed())) m->pending.fetch_or_acq_rel(kPendSignal);
   m->turn_tsc = cpu_in(m, g);
   gmpt_gogo(g);
 }

@@ -37,6 +37,7 @@ struct M {
   bool spinning;             // own (set by the waker before it wakes)
   bool lost;                 // sysmon: its P was taken and it has not come back yet
   bool is_m0;
+  bool known;                // own: on all_ms
   i32 tid;                   // once
   os::Note park;
   M* idle_link;              // lock: sched.lock
@@ -50,6 +51,8 @@ struct M {
   u32 rand;                  // own
   u64 turn_tsc;              // own: cycle counter when the G on it began its turn
   u64 switch_tsc;            // own: cycle counter when the last turn ended; 0 = too long ago
+  bool changed;              // own: its kernel thread differs from the others, see ownm.h
+  Atomic<u32> gone;          // its kernel thread has ended; see m_start.cc
   bool resent;               // own: the preemption signal about to come is the program's, see signal.cc
 };
 

@@ -3,6 +3,7 @@
 // Invariants
 //   Nothing here calls libc: the thread that holds libc's malloc lock may be the very one that a new M is
 //   to rescue.
+//   An M that ended stays on all_ms with tid 0 until its memory serves a new one, which it may once `gone` is 1.
 //
 // Rejected
 //   glibc's pthread_create for Ms: it takes the stack-list lock and allocates.
@@ -11,6 +12,7 @@
 #include "arch/context.h"
 #include "base/fmt.h"
 #include "base/options.h"
+#include "core/ownm.h"
 #include "core/signal.h"
 #include "os/clock.h"
 #include "os/fs.h"
@@ -21,7 +23,6 @@ namespace gmpt::core {
 namespace {
 
 constexpr size_t kG0Bytes = 64 << 10, kSigBytes = 64 << 10, kRingBytes = kSigRing * sizeof(os::SigInfo);
-constexpr u64 kCloneFlags = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000 | 0x80000 | 0x100000;
 os::Slab m_slab(align_up(sizeof(M), size_t{128}), 64 << 10);
 
 // [guard | signal stack | guard | g0)
@@ -37,16 +38,23 @@ bool give_stacks(M* m) {
   return true;
 }
 
-M* make_m() {
-  M* m = static_cast<M*>(m_slab.take());
-  if (!m || !give_stacks(m)) return nullptr;
-  m->self = m;
-  m->in_rt = 1;
-  m->rand = static_cast<u32>(arch::rdtsc()) | 1;
-  return m;
+GMPT_GLOBAL_LOCK(dead_lock);
+M* dead_ms;  // dead_lock
+
+M* take_dead() {
+  os::Guard l(dead_lock);
+  for (M** at = &dead_ms; *at; at = &(*at)->idle_link) {
+    M* m = *at;
+    if (!m->gone.load_acquire()) continue;  // still on its stack
+    *at = m->idle_link;
+    return m;
+  }
+  return nullptr;
 }
 
 void publish(M* m) {
+  if (m->known) return;
+  m->known = true;
   M* head = sched.all_ms.load_acquire();
   do m->all_next = head; while (!sched.all_ms.cas_acq_rel(head, m));
 }
@@ -58,14 +66,55 @@ void m_main(void* arg) {
   os::sigaltstack(&m->sigstack, nullptr);
   m->tid = os::gettid();
   publish(m);
-  P* p = m->next_p;
-  m->next_p = nullptr;
-  wire(m, p);
+  if (!m->locked_g) {  // else schedule() waits until somebody brings its G's turn
+    P* p = m->next_p;
+    m->next_p = nullptr;
+    wire(m, p);
+  }
   os::set_mask(m->kmask);
   schedule();
 }
 
 }  // namespace
+
+M* make_m() {
+  M* m = take_dead();
+  if (m) {
+    m->gone.store_relaxed(0);
+    m->pending.store_relaxed(0);
+    m->in_sys.store_relaxed(0);
+    m->preempt_sent.store_relaxed(0);
+    m->park.clear();
+    m->curg = m->locked_g = nullptr;
+    m->next_p = nullptr;
+    m->cur_fs = 0;
+    m->spinning = m->lost = m->changed = m->resent = false;
+    m->in_rt = 1;
+    return m;
+  }
+  m = static_cast<M*>(m_slab.take());
+  if (!m || !give_stacks(m)) return nullptr;
+  m->self = m;
+  m->in_rt = 1;
+  m->rand = static_cast<u32>(arch::rdtsc()) | 1;
+  return m;
+}
+
+bool clone_m(M* m) {
+  u64 all = ~u64{0}, old;
+  os::sigprocmask(2, &all, &old);
+  i32 tid = 0;
+  i64 r = gmpt_clone(kMCloneFlags, reinterpret_cast<void*>(m->g0_sp), &tid, reinterpret_cast<void*>(os::fs_initial()), nullptr, &m_main, m);
+  os::sigprocmask(2, &old, nullptr);
+  return r > 0;
+}
+
+void drop_m(M* m) {
+  sched.n_ms.fetch_sub_acq_rel(1);
+  os::Guard l(dead_lock);
+  m->idle_link = dead_ms;
+  dead_ms = m;
+}
 
 bool new_m(P* p, bool spinning) {
   static Atomic<u32> warned;
@@ -75,20 +124,30 @@ bool new_m(P* p, bool spinning) {
     m->spinning = spinning;
     m->next_p = p;
     m->kmask = kernel_mask(blocked_by_all());
-    u64 all = ~u64{0}, old;
-    os::sigprocmask(2, &all, &old);
-    i32 tid = 0;
-    i64 r = gmpt_clone(kCloneFlags, reinterpret_cast<void*>(m->g0_sp), &tid, reinterpret_cast<void*>(os::fs_initial()), nullptr, &m_main, m);
-    os::sigprocmask(2, &old, nullptr);
-    if (r > 0) return true;
-    os::unmap(static_cast<u8*>(m->sigstack.sp) - kPage, kPage + kSigBytes + kPage + kG0Bytes);
+    M* me = reinterpret_cast<M*>(os::gs_base());
+    if (GMPT_UNLIKELY(me && me->changed)) {
+      if (template_clones(m)) return true;
+    } else if (clone_m(m)) {
+      return true;
+    }
+    m->gone.store_release(1);
+    drop_m(m);
+  } else {
+    sched.n_ms.fetch_sub_acq_rel(1);
   }
-  sched.n_ms.fetch_sub_acq_rel(1);
   if (!warned.exchange_acq_rel(1)) {
     static const char text[] = "libgmp: no more kernel threads (GMPT_MAX_MS, RLIMIT_NPROC); going on with those there are\n";
     os::write_err(text, sizeof text - 1);
   }
   return false;
+}
+
+void no_m_for(M* m) {
+  P* p = m->next_p;
+  bool spinning = m->spinning;
+  m->gone.store_release(1);
+  drop_m(m);
+  no_m(p, spinning);
 }
 
 M* adopt_m0() {
@@ -102,7 +161,10 @@ M* adopt_m0() {
   return m;
 }
 
-void m_reset() { m_slab.reset(); }
+void m_reset() {
+  m_slab.reset();
+  dead_ms = nullptr;
+}
 
 void run_pinned_elsewhere(G* g) {
   M* m = mm();

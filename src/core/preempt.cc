@@ -115,10 +115,11 @@ bool preempt_m(M* m) {
 // runtime, or sysmon asks again.
 void on_preempt(M* m, os::UContext* uc) {
   G* g = m->curg;
-  if (g && signal_pending_for(g)) m->pending.fetch_or_acq_rel(kPendSignal);
+  bool wanted = g && (signal_pending_for(g) || g->errand.load_relaxed());
+  if (wanted) m->pending.fetch_or_acq_rel(kPendSignal);
   // A request meant for the G before this one, which just began (it may be the very one that room was made for):
   // a new one comes if it stays. 200,000 cycles are 50 to 100 us.
-  if (!options.slice_us && arch::rdtsc() - m->turn_tsc < 200000 && g && !signal_pending_for(g) && !cancel_async(g)) return;
+  if (!options.slice_us && arch::rdtsc() - m->turn_tsc < 200000 && g && !wanted && !cancel_async(g)) return;
   if (m->in_rt) {
     m->pending.fetch_or_acq_rel(kPendPreempt);
     return;

@@ -82,6 +82,7 @@ void wire(M* m, P* p);
 P* unwire(M* m);
 void wake_p();
 void start_m(P* p, bool spinning);
+void no_m(P* p, bool spinning);      // start_m found none: p rests, its Gs go to the global queue
 void stop_m(bool resting);
 P* rest_end(M* m, bool want, bool* offered);
 void rest_until_woken(M* m);

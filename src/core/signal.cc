@@ -7,6 +7,7 @@
 
 #include "arch/context.h"
 #include "base/mem.h"
+#include "core/ownm.h"
 #include "core/park.h"
 #include "core/preempt.h"
 #include "core/sigqueue.h"
@@ -452,6 +453,7 @@ void deliver_signals() {
   M* m0 = mm();
   m0->pending.fetch_and_acq_rel(~u32{kPendSignal});
   G* g = m0->curg;
+  if (GMPT_UNLIKELY(g->errand.load_acquire())) run_errand(g);
   for (;;) {
     u64 want = ~g->sigmask;
     os::SigInfo si;

@@ -7,6 +7,7 @@
 
 #include "arch/context.h"
 #include "core/cputime.h"
+#include "core/ownm.h"
 #include "core/signal.h"
 #include "os/slab.h"
 #include "os/tcb.h"
@@ -68,9 +69,11 @@ void exit_on_g0(G* g) {
   g->m = nullptr;
   mask_counted(g->sigmask, 0);
   g->sigmask = 0;
+  g->errand.store_relaxed(0);
   g->state.store_release(GState::kDead);
   sched.n_gs.fetch_sub_acq_rel(1);
   g->on_exit(g);  // may put g back to its pool, or wake the thread that will
+  if (GMPT_UNLIKELY(m->changed)) own_m_ends();
   schedule();
 }
 
@@ -142,11 +145,12 @@ void g_put(G* g, bool have_p) {
   p->free_gs = keep;
 }
 
-void g_start(G* g, void (*entry)(G*), bool have_p) {
+bool g_start(G* g, void (*entry)(G*), bool have_p) {
   g->entry = entry;
   g->sp = arch::make_context(g->top, &entry_on_g, g, arch::mxcsr(), arch::x87_cw());
   g->locked_m = nullptr;
   g->sigpending.store_relaxed(0);
+  if (have_p && GMPT_UNLIKELY(mm()->changed) && !own_m_for(g)) return false;
   g->why = Why::kNone;
   g->cpu_ns = g->cpu_cycles = 0;
   g->cancel_req.store_relaxed(0);
@@ -159,6 +163,7 @@ void g_start(G* g, void (*entry)(G*), bool have_p) {
     sched.stats.spawned++;
     ready_outside(g);
   }
+  return true;
 }
 
 [[noreturn]] void g_exit() {

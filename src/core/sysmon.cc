@@ -275,7 +275,7 @@ void start_sysmon() {
   constexpr size_t kStack = 32 << 10;
   u8* s = static_cast<u8*>(os::map(kStack));
   GMPT_CHECK(s, "no memory for the monitor");
-  u64 all = ~u64{0}, old;
+  u64 all = ~os::sig_bit(os::kSigSetxid), old;
   os::sigprocmask(2, &all, &old);
   i32 tid;
   i64 r = gmpt_clone(0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000 | 0x80000 | 0x100000, s + kStack, &tid,

@@ -10,6 +10,7 @@
 #include <aio.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <link.h>
 #include <mqueue.h>
 #include <netdb.h>
@@ -28,7 +29,11 @@
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/fsuid.h>
 #include <sys/msg.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/select.h>
@@ -50,6 +55,7 @@ extern "C" {  // exported by libc, declared in no header (or only with fortifica
 int __sigaction(int, const struct sigaction*, struct sigaction*) noexcept;
 sighandler_t bsd_signal(int, sighandler_t) noexcept;
 sighandler_t sysv_signal(int, sighandler_t) noexcept;
+int capset(void*, const void*) noexcept;
 int __pthread_mutex_init(pthread_mutex_t*, const pthread_mutexattr_t*);
 int __pthread_mutex_destroy(pthread_mutex_t*);
 int __pthread_mutex_trylock(pthread_mutex_t*);

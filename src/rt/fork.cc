@@ -16,6 +16,7 @@
 #include "core/netpoll.h"
 #include "core/signal.h"
 #include "os/fs.h"
+#include "rt/kstate.h"
 #include "rt/once.h"
 #include "rt/policy.h"
 
@@ -27,6 +28,7 @@ namespace {
 
 void in_child() {
   once_child();
+  kstate_child();
   G* g = tls_g;
   if (!g) return;
   tls_g = nullptr;

@@ -8,7 +8,7 @@
 // Invariants
 //   P1  A bound M has the kernel's reset-on-fork flag: Ms cloned from it are ordinary ones.
 //   P2  Only the thread itself binds and frees its M. A policy that another thread sets for one that has
-//       no M of its own is kept, and holds in the kernel when that thread itself sets one.
+//       no M of its own is an errand: the thread binds itself when it next is in program code (kstate.h).
 //
 // Rejected
 //   Run queues by priority: a G waits for a P at most for the others' time slices, and the M has its
@@ -16,6 +16,7 @@
 #include "rt/policy.h"
 
 #include "core/boot.h"
+#include "core/ownm.h"
 #include "core/sys.h"
 
 namespace gmpt::rt {
@@ -77,6 +78,10 @@ int policy_set(G* g, int policy, int priority) {
     if (int e = m ? kernel_set(m->tid, policy | bound_flags(), priority) : probe(plain, priority)) return e;
     t->policy = plain;
     t->priority = priority;
+    if (!m) {
+      Rt rt(self());
+      core::post_errand(g);
+    }
     return 0;
   }
   if (!t->bound && !is_base(plain, priority)) {
@@ -113,7 +118,7 @@ int policy_of_new(const pthread_attr_t* attr, i32* policy, i32* priority) {
 }
 
 void policy_begin(Thread* t) {
-  if (GMPT_LIKELY(is_base(t->policy, t->priority))) return;
+  if (GMPT_LIKELY(is_base(t->policy, t->priority)) || t->bound) return;
   core::pin(self());
   t->bound = kernel_set(0, t->policy | bound_flags(), t->priority) == 0;
   if (!t->bound) core::unpin(self());

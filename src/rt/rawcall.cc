@@ -13,12 +13,12 @@
 #include "core/signal.h"
 #include "rt/fork.h"
 #include "rt/offer.h"
+#include "rt/kstate.h"
+#include "rt/once.h"
 #include "rt/policy.h"
 #include "rt/thread.h"
 
 namespace gmpt::rt {
-
-__attribute__((weak)) void once_child();
 
 i64 raw_fork(long nr, long a, long b, long c, long d, long e) {
   G* g = self();
@@ -29,7 +29,8 @@ i64 raw_fork(long nr, long a, long b, long c, long d, long e) {
   os::sigprocmask(0, &all, &old);
   i64 r = os::sys(nr, a, b, c, d, e);
   if (r == 0) {
-    if (once_child) once_child();
+    once_child();
+    kstate_child();
     tls_g = nullptr;
     core::after_fork_child(g);  // sets the thread's own mask
     policy_after_fork(thread_of(g));

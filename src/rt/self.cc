@@ -9,6 +9,7 @@
 #include "os/clock.h"
 #include "os/libc.h"
 #include "rt/fork.h"
+#include "rt/kstate.h"
 
 #include <linux/auxvec.h>
 
@@ -41,7 +42,7 @@ GMPT_NOINLINE Mode warm_up() {
   const os::LibcPrivate& p = os::libc_private();
   if (p.desc_tid) tid_offset = p.desc_tid[2];
   mode = options.disable || !tid_offset ? Mode::kOff : Mode::kOn;
-  if (mode == Mode::kOn) fork_boot();
+  if (mode == Mode::kOn) fork_boot(), kstate_boot();
   return mode;
 }
 

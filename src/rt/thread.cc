@@ -21,6 +21,7 @@
 #include "os/libc.h"
 #include "os/tcb.h"
 #include "rt/key.h"
+#include "rt/kstate.h"
 #include "rt/mainexit.h"
 #include "rt/policy.h"
 #include "rt/robust.h"
@@ -105,6 +106,7 @@ void thread_end(G* g) {
   run_key_destructors();
   robust_owner_died(g);
   policy_end(thread_of(g));
+  wish_end(thread_of(g));
   // No signal handler may run on a stack that is about to be somebody else's.
   u64 all = ~u64{0};
   if (g->sigmask != all && (g->sigpending.load_relaxed() || core::signals_waiting_now())) core::change_mask(g, 2, &all);
@@ -213,11 +215,11 @@ int thread_create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(voi
   else os::sigprocmask(2, nullptr, &g->sigmask);
   g->on_exit = &on_exit;
   *out = g->fs;
-  {
-    Rt rt(me);
-    core::g_start(g, &thread_main, me != nullptr);
-  }
-  return 0;
+  i64 refused = attr ? wish_at_birth(g, attr) : 0;
+  Rt rt(me);
+  if (!refused && core::g_start(g, &thread_main, me != nullptr)) return 0;
+  core::g_put(g, me != nullptr);
+  return refused ? static_cast<int>(-refused) : EAGAIN;
 }
 
 int thread_join(pthread_t th, void** result, u64 deadline) {
@@ -306,7 +308,13 @@ int thread_setname(pthread_t th, const char* name) {
   G* g = g_of(th);
   memcpy(thread_of(g)->name, name, n + 1);
   // The process's name in /proc is main's name; other Ms carry no G's name for long.
-  if (!g->pool && os::gettid() == os::getpid()) os::sys(__NR_prctl, 15 /* PR_SET_NAME */, name);
+  if (g->pool) return 0;
+  if (os::gettid() == os::getpid()) {
+    os::sys(__NR_prctl, 15 /* PR_SET_NAME */, name);
+  } else if (i64 fd = os::sys(__NR_openat, -100, "/proc/self/comm", 02000001, 0); fd >= 0) {
+    os::sys(__NR_write, fd, name, n);
+    os::sys(__NR_close, fd);
+  }
   return 0;
 }
 

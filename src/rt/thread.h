@@ -7,6 +7,8 @@
 
 namespace gmpt::rt {
 
+struct Wish;
+
 struct Thread {
   enum : u32 { kJoinable = 0, kDetached = 1, kDone = 2, kGone = 3 };
   Atomic<u32> life;              // any; joiners wait on it
@@ -20,6 +22,7 @@ struct Thread {
   u64 stack_size, guard_size;    // as pthread_getattr_np reports them
   char name[16];
   i32 policy, priority;          // as the program sees them
+  Wish* wish;             // see kstate.cc
   bool bound;                    // own: its M has them in the kernel (policy.cc)
 };
 static_assert(sizeof(Thread) <= sizeof(G::rt));

@@ -1,0 +1,141 @@
+// core/ownm.cc -- keeping, making and ending changed Ms; the template; errands.
+//
+// Memory orders
+//   [kick] as in signal.cc: errand set; fence; g->m read  |  g->m stored; fence; errand read (loop.cc).
+//   `gone` is stored last: after it nothing touches the M's stacks, so they may be used again.
+//
+// Rejected
+//   Giving a changed M back its former state: most kinds cannot be taken back, and to know which can is to
+//   know every option of prctl().
+#include "core/ownm.h"
+
+#include "arch/context.h"
+#include "base/options.h"
+#include "core/m_start.h"
+#include "core/signal.h"
+#include "core/sys.h"
+#include "os/fs.h"
+
+namespace gmpt::core {
+
+void (*errand_hook)(G*);
+
+namespace {
+
+constexpr size_t kTemplateStack = 16 << 10;
+GMPT_GLOBAL_LOCK(template_lock);
+M* asked;                  // template_lock
+os::Note asked_note;
+Atomic<i32> template_id;   // its kernel id; 0 = none
+
+M* next_asked() {
+  os::Guard l(template_lock);
+  M* m = asked;
+  if (m) asked = m->idle_link;
+  return m;
+}
+
+void template_main(void*) {
+  for (;;) {
+    asked_note.clear();
+    while (M* m = next_asked())
+      if (!clone_m(m)) no_m_for(m);
+    asked_note.sleep();
+  }
+}
+
+}  // namespace
+
+i32 template_tid() {
+  if (i32 t = template_id.load_acquire()) return t;
+  os::Guard l(template_lock);
+  if (i32 t = template_id.load_relaxed()) return t;
+  u8* s = static_cast<u8*>(os::map(kTemplateStack));
+  if (!s) return 0;
+  u64 all = ~os::sig_bit(os::kSigSetxid), old;
+  os::sigprocmask(2, &all, &old);
+  i32 tid;
+  i64 r = gmpt_clone(kMCloneFlags, s + kTemplateStack, &tid, reinterpret_cast<void*>(os::fs_initial()), nullptr, &template_main, nullptr);
+  os::sigprocmask(2, &old, nullptr);
+  if (r <= 0) {
+    os::unmap(s, kTemplateStack);
+    return 0;
+  }
+  template_id.store_release(static_cast<i32>(r));
+  return static_cast<i32>(r);
+}
+
+bool template_clones(M* m) {
+  if (!template_id.load_acquire()) return false;
+  {
+    os::Guard l(template_lock);
+    m->idle_link = asked;
+    asked = m;
+  }
+  asked_note.wake();
+  return true;
+}
+
+void template_child() {
+  asked = nullptr;
+  asked_note.clear();
+  template_id.store_relaxed(0);
+}
+
+bool own_begin(G* g) {
+  if (!template_tid()) return false;
+  pin(g);
+  mm()->changed = true;
+  return true;
+}
+
+void own_undo(G* g) {
+  mm()->changed = false;
+  unpin(g);
+}
+
+bool own_m_for(G* g) {
+  M* m = make_m();
+  if (!m) return false;
+  m->changed = true;
+  m->locked_g = g;
+  m->kmask = kernel_mask(blocked_by_all());
+  sched.n_ms.fetch_add_acq_rel(1);
+  if (!clone_m(m)) {
+    m->gone.store_release(1);
+    drop_m(m);
+    return false;
+  }
+  g->locked_m = m;
+  g->pins = 1;
+  return true;
+}
+
+void own_m_ends() {
+  M* m = mm();
+  if (P* p = unwire(m)) {
+    p->word.store_release(kTaken);
+    hand_off_p(p);
+  }
+  os::set_mask(m->kmask = ~os::sig_bit(os::kSigSetxid));
+  while (m->is_m0) m->park.sleep_for(kNever);
+  os::set_mask(m->kmask = ~u64{0});
+  m->tid = 0;
+  drop_m(m);
+  gmpt_thread_gone(m->gone.raw());
+}
+
+void post_errand(G* g) {
+  g->errand.store_release(1);
+  fence();  // [kick]
+  M* m = g->m;
+  if (m && m == mm()) m->pending.fetch_or_acq_rel(kPendSignal);
+  else if (m && m->curg == g) os::tgkill(sched.pid, m->tid, preempt_sig);
+}
+
+void run_errand(G* g) {
+  g->errand.store_release(0);
+  if (errand_hook) errand_hook(g);
+}
+
+}  // namespace gmpt::core

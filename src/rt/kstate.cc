@@ -1,0 +1,239 @@
+// rt/kstate.cc -- affinity and niceness of threads, their own and others'.
+//
+// What it is
+//   A wish is what one thread set for another that has not run since. Getters answer from it. Whether the
+//   kernel would take it is tried on the template, where nobody runs, so errors are told at once.
+//
+// Invariants
+//   W1  Thread::wish is written and freed under wish_lock, inside the runtime: the errand may interrupt an
+//       allocator, so nothing here is malloc's.
+//   W2  A value that is in force already changes nothing and binds nobody.
+#include "rt/kstate.h"
+
+#include <sys/resource.h>
+
+#include "base/mem.h"
+#include "os/clock.h"
+#include "os/slab.h"
+#include "rt/policy.h"
+
+namespace gmpt::rt {
+
+struct Wish {
+  Wish* next;
+  bool has_cpus, has_nice;
+  u32 edition;
+  i32 nice;
+  u64 cpus[16];
+};
+
+namespace {
+
+GMPT_GLOBAL_LOCK(wish_lock);
+os::Slab wish_slab(sizeof(Wish), 16 << 10);
+Wish* free_wishes;
+
+i64 kernel_affinity(i32 tid, size_t size, void* mask) { return os::sys(__NR_sched_getaffinity, tid, size, mask); }
+i64 kernel_set_affinity(i32 tid, size_t size, const void* mask) { return os::sys(__NR_sched_setaffinity, tid, size, mask); }
+int kernel_nice(i32 tid) { return 20 - static_cast<int>(os::sys(__NR_getpriority, PRIO_PROCESS, tid)); }
+i64 kernel_set_nice(i32 tid, int n) { return os::sys(__NR_setpriority, PRIO_PROCESS, tid, n); }
+
+// wish_lock held.
+Wish* wish_of(Thread* t) {
+  if (t->wish) return t->wish;
+  Wish* w = free_wishes;
+  if (w) free_wishes = w->next;
+  else w = static_cast<Wish*>(wish_slab.take());
+  if (w) w->has_cpus = w->has_nice = false;
+  return t->wish = w;
+}
+
+void drop_wish(Thread* t) {
+  Wish* w = t->wish;
+  t->wish = nullptr;
+  w->next = free_wishes;
+  free_wishes = w;
+}
+
+// A wish stays, for the getters, until it is in force.
+bool next_wish(Thread* t, Wish* w, bool again) {
+  os::Guard l(wish_lock);
+  if (!t->wish) return false;
+  if (again && t->wish->edition == w->edition) return drop_wish(t), false;
+  *w = *t->wish;
+  return true;
+}
+
+template <class F>
+bool look_at_wish(G* g, F f) {
+  Rt rt(self());
+  os::Guard l(wish_lock);
+  return thread_of(g)->wish && f(thread_of(g)->wish);
+}
+
+template <class F>
+i64 wish(G* g, F f) {
+  Rt rt(self());
+  {
+    os::Guard l(wish_lock);
+    Wish* w = wish_of(thread_of(g));
+    if (!w) return -ENOMEM;
+    f(w);
+    w->edition++;
+  }
+  core::post_errand(g);
+  return 0;
+}
+
+// As natively, the new value is in force when the call returns. Who waits or is queued has it before it runs on;
+// who runs gets there in microseconds, unless it is deep in libc.
+void wait_for_errand(G* g) {
+  auto running = [=] {
+    core::M* m = as_atomic(&g->m).load_acquire();
+    return as_atomic(&thread_of(g)->wish).load_acquire() && m && as_atomic(&m->curg).load_acquire() == g;
+  };
+  for (u64 limit = os::now_ns() + 10 * kMs; running() && os::now_ns() < limit;) {
+    if (self()) {
+      Rt rt(self());
+      core::yield();
+    }
+    os::sched_yield();
+  }
+}
+
+// Would the kernel take it? Lowering a nice value needs a privilege, raising it back to try again does not.
+i64 try_affinity(size_t size, const void* mask) {
+  i32 t = core::template_tid();
+  if (!t) return -ENOMEM;
+  u64 was[16];
+  i64 n = kernel_affinity(t, sizeof was, was);
+  i64 r = kernel_set_affinity(t, size, mask);
+  if (r == 0) kernel_set_affinity(t, static_cast<size_t>(n), was);
+  return r;
+}
+
+i64 try_nice(int nice) {
+  i32 t = core::template_tid();
+  if (!t) return -ENOMEM;
+  int was = kernel_nice(t);
+  if (nice >= was) return 0;
+  i64 r = kernel_set_nice(t, nice);
+  if (r == 0) kernel_set_nice(t, was);
+  return r;
+}
+
+bool in_force(size_t size, const void* mask) {
+  u64 now[16] = {};
+  i64 n = kernel_affinity(0, sizeof now, now);
+  if (n <= 0) return false;
+  auto *a = static_cast<const u8*>(mask), *b = reinterpret_cast<const u8*>(now);
+  for (size_t i = 0; i < max_of(size, static_cast<size_t>(n)); i++)
+    if ((i < size ? a[i] : 0) != (i < static_cast<size_t>(n) ? b[i] : 0)) return false;
+  return true;
+}
+
+i64 set_own_affinity(size_t size, const void* mask) {
+  if (in_force(size, mask)) return 0;
+  return on_own_m([=] { return kernel_set_affinity(0, size, mask); });
+}
+
+i64 set_own_nice(int nice) {
+  nice = nice < -20 ? -20 : nice > 19 ? 19 : nice;
+  if (nice == kernel_nice(0)) return 0;
+  return on_own_m([=] { return kernel_set_nice(0, nice); });
+}
+
+// On g, in program code.
+void do_wishes(G* g) {
+  Wish w;
+  for (bool again = false;; again = true) {
+    {
+      Rt rt(g);
+      if (!next_wish(thread_of(g), &w, again)) break;
+    }
+    if (w.has_cpus) set_own_affinity(sizeof w.cpus, w.cpus);
+    if (w.has_nice) set_own_nice(w.nice);
+  }
+  policy_begin(thread_of(g));
+}
+
+}  // namespace
+
+i32 kernel_tid(G* g) {
+  if (g == self()) return 0;
+  core::M* m = as_atomic(&g->locked_m).load_acquire();
+  if (m) return m->tid;
+  return self() && kept(self()) ? core::template_tid() : 0;
+}
+
+i64 affinity_set(G* g, size_t size, const void* mask) {
+  if (g == self()) return set_own_affinity(size, mask);
+  if (i64 e = try_affinity(size, mask)) return e;
+  i64 e = wish(g, [=](Wish* w) {
+    w->has_cpus = true;
+    memset(w->cpus, 0, sizeof w->cpus);
+    memcpy(w->cpus, mask, min_of(size, sizeof w->cpus));
+  });
+  wait_for_errand(g);
+  return e;
+}
+
+i64 affinity_get(G* g, size_t size, void* mask) {
+  i64 n = kernel_affinity(kernel_tid(g), size, mask);
+  if (n > 0)
+    look_at_wish(g, [=](Wish* w) {
+      if (w->has_cpus) memcpy(mask, w->cpus, min_of(static_cast<size_t>(n), sizeof w->cpus));
+      return true;
+    });
+  return n;
+}
+
+i64 nice_set(G* g, int nice) {
+  if (g == self()) return set_own_nice(nice);
+  if (i64 e = try_nice(nice)) return e;
+  i64 e = wish(g, [=](Wish* w) {
+    w->has_nice = true;
+    w->nice = nice;
+  });
+  wait_for_errand(g);
+  return e;
+}
+
+int nice_get(G* g) {
+  int n = 0;
+  if (g != self() && look_at_wish(g, [&](Wish* w) { return n = w->nice, w->has_nice; })) return n;
+  return kernel_nice(kernel_tid(g));
+}
+
+i64 wish_at_birth(G* g, const pthread_attr_t* attr) {
+  u64 cpus[16];
+  if (pthread_attr_getaffinity_np(attr, sizeof cpus, reinterpret_cast<cpu_set_t*>(cpus)) != 0) return 0;
+  bool all = true;  // libc's answer when none was set
+  for (u64 w : cpus) all &= w == ~u64{0};
+  if (all) return 0;
+  if (i64 e = try_affinity(sizeof cpus, cpus)) return e;
+  Rt rt(self());
+  os::Guard l(wish_lock);
+  Wish* w = wish_of(thread_of(g));
+  if (!w) return -ENOMEM;
+  w->has_cpus = true;
+  memcpy(w->cpus, cpus, sizeof cpus);
+  g->errand.store_relaxed(1);
+  return 0;
+}
+
+void wish_end(Thread* t) {
+  if (GMPT_LIKELY(!t->wish)) return;
+  Rt rt(self());
+  os::Guard l(wish_lock);
+  if (t->wish) drop_wish(t);
+}
+
+void kstate_child() {
+  wish_slab.reset();
+  free_wishes = nullptr;
+}
+
+void kstate_boot() { core::errand_hook = &do_wishes; }
+
+}  // namespace gmpt::rt

@@ -1,0 +1,129 @@
+// rt/setids.cc -- setuid and its family: one call changes every kernel thread of the process.
+//
+// What it is
+//   The kernel knows credentials per thread, POSIX per process. libc visits the threads on its own list; ours
+//   are not there, and what is there (the initial thread) may be running some other G. So the visit is ours:
+//   the signal libc has for it is sent to every kernel thread of the process in turn, and its handler makes
+//   the call there.
+//
+// Invariants
+//   U1  The caller's own thread is first: if the kernel refuses there, nothing was changed.
+//   U2  The list is read again until it shows nobody new: a thread made meanwhile by one not yet visited has
+//       the old credentials, one made by a visited one has the new.
+//   U3  The handler uses no TLS and no lock: it may interrupt the scheduler, sysmon or the template.
+//
+// Rejected
+//   libc's own broadcast: it waits for an answer in the initial thread's block, which no handler gives when
+//   another G runs there.
+#include "base/fmt.h"
+#include "base/mem.h"
+#include "core/boot.h"
+#include "os/clock.h"
+#include "os/sig.h"
+#include "rt/kstate.h"
+
+extern "C" void gmpt_sig_restorer();
+
+namespace gmpt::rt {
+
+namespace {
+
+GMPT_GLOBAL_LOCK(ids_lock);
+struct { long nr, a, b, c, want; } cmd;  // ids_lock; read by handlers while one is in turn
+Atomic<u32> answered;
+
+void on_visit(int, os::SigInfo*, void*) {
+  if (os::sys(cmd.nr, cmd.a, cmd.b, cmd.c) != cmd.want) {
+    // A process with two sets of credentials is not safe to go on: libc ends it, too.
+    static const char text[] = "libgmp: a kernel thread could not take the process's new ids\n";
+    os::write_err(text, sizeof text - 1);
+    os::sys(__NR_exit_group, 127);
+  }
+  answered.store_release(1);
+  os::futex_wake(&answered, 1);
+}
+
+bool blocks_it(i32 tid) {
+  char buf[4096];
+  Fmt f(buf, sizeof buf);
+  f.str("/proc/self/task/").dec(tid).str("/status");
+  i64 fd = os::sys(__NR_openat, -100, f.c_str(), 02000000, 0);
+  if (fd < 0) return true;
+  i64 n = os::sys(__NR_read, fd, buf, sizeof buf - 1);
+  os::sys(__NR_close, fd);
+  for (i64 i = 0; i + 24 < n; i++)
+    if (memcmp(buf + i, "\nSigBlk:\t", 9) == 0) return (buf[i + 16] - (buf[i + 16] <= '9' ? '0' : 'a' - 10)) & 1;  // 16 digits: bit 32 is the 8th's lowest
+  return true;
+}
+
+void visit(i32 tid) {
+  answered.store_release(0);
+  if (os::tgkill(os::getpid(), tid, os::kSigSetxid) != 0) return;  // it ended
+  u64 start = os::now_ns();
+  while (!answered.load_acquire()) {
+    os::futex_wait(&answered, 0, 20 * kMs);
+    if (answered.load_acquire() || os::tgkill(os::getpid(), tid, 0) != 0) return;
+    // A thread of the program's own making that blocks everything; ours do so for moments only.
+    if (os::now_ns() - start > 1000 * kMs && blocks_it(tid)) return;
+  }
+}
+
+// Visits everybody who is not in seen[0..n). The new n.
+u32 visit_new(i32* seen, u32 n, u32 room, i32 me) {
+  i64 dir = os::sys(__NR_openat, -100, "/proc/self/task", 02200000 /* O_DIRECTORY | O_CLOEXEC */, 0);
+  alignas(8) u8 buf[4096];
+  auto one = [&](i32 tid) {
+    if (tid <= 0 || tid == me) return;
+    for (u32 i = 0; i < n; i++)
+      if (seen[i] == tid) return;
+    if (n < room) seen[n++] = tid;
+    visit(tid);
+  };
+  if (dir < 0) {  // no /proc: at least our own
+    for (core::M* m = core::sched.all_ms.load_acquire(); m; m = m->all_next) one(m->tid);
+    return n;
+  }
+  for (i64 got; (got = os::sys(__NR_getdents64, dir, buf, sizeof buf)) > 0;)
+    for (i64 at = 0; at < got;) {
+      struct Entry { u64 ino; i64 off; u16 len; u8 type; char name[]; };
+      auto* e = reinterpret_cast<Entry*>(buf + at);
+      i32 tid = 0;
+      for (const char* c = e->name; *c >= '0' && *c <= '9'; c++) tid = tid * 10 + (*c - '0');
+      one(tid);
+      at += e->len;
+    }
+  os::sys(__NR_close, dir);
+  return n;
+}
+
+}  // namespace
+
+i64 set_ids(long nr, long a, long b, long c) {
+  G* g = self();
+  if (g) core::pin(g);
+  ids_lock.lock();
+  i64 r = os::sys(nr, a, b, c);
+  if (r >= 0) {
+    constexpr u32 kRoom = 32768;
+    i32* seen = static_cast<i32*>(os::map(kRoom * sizeof(i32)));
+    cmd = {nr, a, b, c, r};
+    os::KSigaction now{}, was{};
+    now.handler = reinterpret_cast<void*>(&on_visit);
+    now.flags = os::kSaSiginfo | os::kSaOnstack | os::kSaRestart | os::kSaRestorer;
+    now.restorer = reinterpret_cast<void*>(&gmpt_sig_restorer);
+    os::sigaction(os::kSigSetxid, &now, &was);
+    i32 me = os::gettid();
+    u32 n = 0;
+    for (u32 before = ~0u; before != n;) {
+      before = n;
+      n = visit_new(seen, n, seen ? kRoom : 0, me);
+    }
+    os::sigaction(os::kSigSetxid, &was, nullptr);
+    os::unmap(seen, kRoom * sizeof(i32));
+  }
+  ids_lock.unlock();
+  if (g) core::unpin(g);
+  return r;
+}
+
+}  // namespace gmpt::rt
