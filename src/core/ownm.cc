@@ -135,6 +135,7 @@ void post_errand(G* g) {
 
 void run_errand(G* g) {
   g->errand.store_release(0);
+  if (cancel_async(g) && async_cancel_hook) async_cancel_hook();
   if (errand_hook) errand_hook(g);
 }
 

@@ -34,7 +34,7 @@ void park_on_g0(G* g) {
     execute(g, true);
   }
   fence();  // [sigwait]
-  if (GMPT_UNLIKELY(signal_pending_for(g) || (g->cancellable && cancel_due(g))) && g->waiter.claim(seq, Reason::kInterrupted) == Waiter::Claim::kParked) execute(g, true);
+  if (GMPT_UNLIKELY(signal_pending_for(g) || (g->cancellable && cancel_due(g)) || cancel_async(g)) && g->waiter.claim(seq, Reason::kInterrupted) == Waiter::Claim::kParked) execute(g, true);
   schedule();
 }
 

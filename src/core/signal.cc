@@ -385,12 +385,14 @@ i64 post_signal(G* g, int sig, const os::SigInfo& info) {
 }
 
 // [sigwait] as post_signal: request; fence; look at the waiter  |  commit; fence; look at the request.
+// Asynchronous cancellation ends every wait, and is acted upon when the G has left the runtime (run_errand).
 void request_cancel(G* g) {
   as_atomic(reinterpret_cast<u32*>(g->fs + os::tcb.cancelhandling)).fetch_or_acq_rel(8);
   g->cancel_req.store_release(1);
+  if (cancel_async(g)) g->errand.store_release(1);
   fence();
   u32 w = g->waiter.word.load_acquire();
-  if (g->cancellable && cancel_due(g)) {
+  if ((g->cancellable && cancel_due(g)) || cancel_async(g)) {
     GList l;
     if (wake_claimed(&g->waiter, g->waiter.claim(w >> 8, Reason::kInterrupted), &l)) {
       if (!l.empty()) ready_list(&l, os::gs_base() != 0);
@@ -400,7 +402,6 @@ void request_cancel(G* g) {
   M* m = g->m;
   if (m && m->curg == g && cancel_async(g)) os::tgkill(sched.pid, m->tid, preempt_sig);
 }
-
 
 // As post_signal, for any disposition: what has no handler is the kernel's to act upon.
 i64 send_to_g(G* g, const os::SigInfo& info) {
