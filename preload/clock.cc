@@ -1,8 +1,10 @@
-// preload/clock.cc -- CPU-time clocks of threads; all other clocks go straight to libc.
+// preload/clock.cc -- CPU-time clocks of threads, and timers that are a thread's; all other clocks go straight to libc.
 #include "core/cputime.h"
 
 #include "core/boot.h"
+#include "core/signal.h"
 #include "preload/interpose.h"
+#include "rt/policy.h"
 
 using namespace gmpt;
 
@@ -49,4 +51,35 @@ GMPT_API int getrusage(__rusage_who_t who, struct rusage* u) noexcept {
   u->ru_utime.tv_usec = static_cast<suseconds_t>(ns % kSec / 1000);
   u->ru_stime.tv_sec = u->ru_stime.tv_usec = 0;
   return 0;
+}
+
+// A timer whose signal goes to one thread. And one that counts a thread's own CPU time: the M's is that thread's
+// alone if the thread stays on it.
+GMPT_API int timer_create(clockid_t c, struct sigevent* ev, timer_t* out) noexcept {
+  GMPT_NATIVE(timer_create, c, ev, out);
+  core::G* me = core::awake() ? rt::self() : nullptr;
+  bool cpu = me && (c == CLOCK_THREAD_CPUTIME_ID || ((c & 7) == 6 && c < 0 && ~(c >> 3) == me->tid));
+  if (cpu) core::pin(me), c = CLOCK_THREAD_CPUTIME_ID;
+  core::G* g = core::awake() && ev && ev->sigev_notify == SIGEV_THREAD_ID ? rt::g_of_tid(ev->_sigev_un._tid) : nullptr;
+  int r;
+  if (g) {
+    struct sigevent e = *ev;
+    e.sigev_notify = SIGEV_SIGNAL;
+    r = os::real().timer_create(c, &e, out);
+    if (r == 0 && !core::timer_is_of(static_cast<i32>(reinterpret_cast<uptr>(*out)), g->tid)) {
+      os::real().timer_delete(*out);
+      errno = EAGAIN;
+      r = -1;
+    }
+  } else {
+    r = os::real().timer_create(c, ev, out);
+  }
+  if (r != 0 && cpu) core::unpin(me);
+  return r;
+}
+GMPT_API int timer_delete(timer_t t) noexcept {
+  GMPT_NATIVE(timer_delete, t);
+  int r = os::real().timer_delete(t);
+  if (r == 0) core::timer_ends(static_cast<i32>(reinterpret_cast<uptr>(t)));
+  return r;
 }

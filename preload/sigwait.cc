@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "core/boot.h"
 #include "core/signal.h"
+#include "core/sigqueue.h"
 #include "os/clock.h"
 #include "preload/interpose.h"
 #include "rt/thread.h"
@@ -35,6 +36,13 @@ i64 kernel_wait(u64 set, siginfo_t* info, const struct timespec* t) {
   return r;
 }
 
+// A timer's signal that is another thread's came here because the kernel knows only the process (core/sigsend.cc).
+bool another_s(core::G* g, const os::SigInfo& si) {
+  if (GMPT_LIKELY(si.code != SI_TIMER)) return false;
+  core::Rt visit(g);
+  return core::pass_on_timer(g, si);
+}
+
 int timed(const sigset_t* set, siginfo_t* info, const struct timespec* t) {
   core::G* g = rt::self();
   if (t && (t->tv_nsec < 0 || t->tv_nsec >= 1000000000 || t->tv_sec < 0)) return static_cast<int>(rt::ret(-EINVAL));
@@ -43,6 +51,7 @@ int timed(const sigset_t* set, siginfo_t* info, const struct timespec* t) {
   for (;;) {
     os::SigInfo si;
     if (core::sigwait_begin(g, bits(set), &si)) {
+      if (another_s(g, si)) continue;
       if (info) memcpy(info, &si, sizeof si);
       return si.signo;
     }
@@ -53,8 +62,10 @@ int timed(const sigset_t* set, siginfo_t* info, const struct timespec* t) {
       left.tv_nsec = static_cast<long>((deadline - now) % kSec);
     }
     u32 before = g->handled.load_relaxed();
-    i64 r = kernel_wait(bits(set), info, t ? &left : nullptr);
+    i64 r = kernel_wait(bits(set), reinterpret_cast<siginfo_t*>(&si), t ? &left : nullptr);
     g->sigwait.store_release(0);
+    if (r > 0 && another_s(g, si)) continue;
+    if (r > 0 && info) memcpy(info, &si, sizeof si);
     rt::cancellation_point();
     if (r == core::preempt_sig && !sigismember(set, static_cast<int>(r))) continue;  // look at the queue again
     if (r != -EINTR || g->handled.load_relaxed() != before) return static_cast<int>(rt::ret(r));

@@ -141,6 +141,13 @@ bool waits_or_tells(long n, long a, long b, long c, long d, long e, long f, long
     case SYS_futex:
       *out = rt::ret(rt::futex(ptr<u32>(a), as<int>(b), as<u32>(c), ptr<timespec>(d), ptr<u32>(e), as<u32>(f)));
       return true;
+    case SYS_timer_create: {
+      timer_t t;
+      *out = timer_create(as<clockid_t>(a), ptr<struct sigevent>(b), &t);
+      if (*out == 0) *ptr<int>(c) = static_cast<int>(reinterpret_cast<long>(t));
+      return true;
+    }
+    case SYS_timer_delete: *out = timer_delete(reinterpret_cast<timer_t>(static_cast<long>(as<int>(a)))); return true;
     default:
       i64 r;
       if (!rt::raw_kstate(n, a, b, c, d, e, &r)) return false;

@@ -151,7 +151,8 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
     if (!(blocked_by_all() & os::sig_bit(sig))) return default_action(sig, si);
     // Caught only because an M at rest may have it open: every thread blocks it, so it pends.
   }
-  if (m->in_rt || !g || (g->sigmask & os::sig_bit(sig))) {
+  i32 owner = timer_owner(*si);
+  if (m->in_rt || !g || (g->sigmask & os::sig_bit(sig)) || (GMPT_UNLIKELY(owner) && owner != g->tid)) {
     put_aside(m, *si);
     m->pending.fetch_or_acq_rel(kPendSignal);
     if (!g) {  // on its way to sleep, perhaps past its last look
@@ -179,11 +180,6 @@ void install(int sig, const SigAction& a) {
     k.flags = a.flags & 3;
   }
   os::sigaction(sig, &k, nullptr);
-}
-
-// g waits in the kernel's sigtimedwait on its M: it shall look at the queue (preload/sigwait.cc).
-void kick_sigwait(G* g) {
-  if (M* m = g->m) os::tgkill(sched.pid, m->tid, preempt_sig);
 }
 
 G* pick_waiter(u64 bit) {
@@ -298,6 +294,7 @@ void signals_child(G* g) {
   caught_default = 0;
   taken_over = false;
   process_signals.store_relaxed(0);
+  timers_of_child();
   for (u64 d = installed; d; d &= d - 1) {
     int s = __builtin_ctzll(d) + 1;
     os::KSigaction k{};
@@ -360,49 +357,6 @@ u64 change_mask(G* g, int how, const u64* set) {
   return old;
 }
 
-// Thread-directed. The target may be anywhere: parked (ended with kInterrupted), queued (it delivers
-// when it next leaves the runtime), or running on another M (kicked).
-i64 post_signal(G* g, int sig, const os::SigInfo& info) {
-  if (!enqueue(info, g)) return -os::kEAGAIN;
-  fence();  // [sigset] with sigwait_begin
-  if (g->sigwait.load_acquire() & os::sig_bit(sig)) {
-    kick_sigwait(g);
-    return 0;
-  }
-  g->sigpending.fetch_or_acq_rel(os::sig_bit(sig));  // [sigwait]
-  fence();
-  if (g->sigmask & os::sig_bit(sig)) return 0;
-  u32 w = g->waiter.word.load_acquire();
-  GList l;
-  if (wake_claimed(&g->waiter, g->waiter.claim(w >> 8, Reason::kInterrupted), &l)) {
-    if (!l.empty()) ready_list(&l, mm()->curg != nullptr);
-    return 0;
-  }
-  M* m = g->m;
-  if (m && m != mm() && m->curg == g) os::tgkill(sched.pid, m->tid, preempt_sig);
-  if (m == mm()) m->pending.fetch_or_acq_rel(kPendSignal);
-  return 0;
-}
-
-// [sigwait] as post_signal: request; fence; look at the waiter  |  commit; fence; look at the request.
-// Asynchronous cancellation ends every wait, and is acted upon when the G has left the runtime (run_errand).
-void request_cancel(G* g) {
-  as_atomic(reinterpret_cast<u32*>(g->fs + os::tcb.cancelhandling)).fetch_or_acq_rel(8);
-  g->cancel_req.store_release(1);
-  if (cancel_async(g)) g->errand.store_release(1);
-  fence();
-  u32 w = g->waiter.word.load_acquire();
-  if ((g->cancellable && cancel_due(g)) || cancel_async(g)) {
-    GList l;
-    if (wake_claimed(&g->waiter, g->waiter.claim(w >> 8, Reason::kInterrupted), &l)) {
-      if (!l.empty()) ready_list(&l, os::gs_base() != 0);
-      return;
-    }
-  }
-  M* m = g->m;
-  if (m && m->curg == g && cancel_async(g)) os::tgkill(sched.pid, m->tid, preempt_sig);
-}
-
 // As post_signal, for any disposition: what has no handler is the kernel's to act upon.
 i64 send_to_g(G* g, const os::SigInfo& info) {
   int sig = info.signo;
@@ -422,6 +376,7 @@ void dispatch_signals() {
       break;
     }
     process_signals.fetch_sub_acq_rel(1);
+    if (pass_on_timer(nullptr, si)) continue;
     G* g = pick_g(os::sig_bit(si.signo));
     if (g && !actions[si.signo].handler) {
       default_action(si.signo, &si);  // opened meanwhile
@@ -475,9 +430,11 @@ void deliver_signals() {
     if (got && to && !left) g->sigpending.fetch_and_acq_rel(~os::sig_bit(si.signo));
     if (got && !to) process_signals.fetch_sub_acq_rel(1);
     if (!got && to) g->sigpending.fetch_and_acq_rel(~want);
+    bool others = got && !to && pass_on_timer(g, si);
     M* m = mm();
     m->p->word.store_release(reinterpret_cast<u64>(m) | kUserTag);
     arch::gs_set_in_rt(0);
+    if (others) continue;
     if (!got) return;
     // Let the kernel build the frame: sent to this very M while all signals are blocked, it arrives when
     // the mask goes back, outside the runtime, and on_signal() hands it to this G.

@@ -59,6 +59,8 @@ i64 post_signal(G* g, int sig, const os::SigInfo& info);
 // g->sigwait is cleared.
 bool sigwait_begin(G* g, u64 set, os::SigInfo* out);
 u64 queued_signals(G* g);              // for sigpending
+bool timer_is_of(i32 kernel_id, i32 tid);   // its signals are that G's. False: no room
+void timer_ends(i32 kernel_id);
 i64 send_to_g(G* g, const os::SigInfo& info);
 void request_cancel(G* g);             // inside the runtime: sets the bit, ends a cancellable wait, or kicks the M
 extern void (*async_cancel_hook)();   // rt's: unwinds the calling G; called outside the runtime

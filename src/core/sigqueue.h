@@ -15,4 +15,10 @@ void put_aside(M* m, const os::SigInfo& si);
 void take_over_pending(G* main_g);            // boot: what pends in the initial kernel thread
 void sigqueue_reset();
 
+// sigsend.cc
+void kick_sigwait(G* g);
+i32 timer_owner(const os::SigInfo& si);       // the tid of the G whose timer it came from; 0: nobody's in particular
+bool pass_on_timer(G* me, const os::SigInfo& si);  // inside the runtime. True: it was another G's and is on its way
+void timers_of_child();
+
 }  // namespace gmpt::core

@@ -1,0 +1,116 @@
+// core/sigsend.cc -- sending to a G: signals, cancellation, and timers that are one thread's.
+//
+// What it is
+//   A timer with SIGEV_THREAD_ID names a kernel thread; a G has none. It is made as one for the process, and
+//   the table here says whose it is: whoever gets its signal passes it on. The entry of a deleted timer stays as
+//   nobody's (the kernel does not use an id again soon), so that a signal on its way is dropped.
+//
+// Memory orders
+//   A slot's tid is stored before its id with release; readers load the id with acquire.
+#include "base/mem.h"
+#include "core/ownm.h"
+#include "core/park.h"
+#include "core/sigqueue.h"
+#include "core/sys.h"
+#include "os/fs.h"
+
+namespace gmpt::core {
+
+namespace {
+struct TimerOf { Atomic<i32> id, tid; };  // id is the kernel's, plus 1
+constexpr u32 kTimersOf = 128;
+constexpr i32 kNobody = -1;
+TimerOf timers_of[kTimersOf];
+Atomic<u32> n_timers_of;
+GMPT_GLOBAL_LOCK(timers_of_lock);
+}  // namespace
+
+bool timer_is_of(i32 id, i32 tid) {
+  os::Guard l(timers_of_lock);
+  u32 n = n_timers_of.load_relaxed(), at = n;
+  if (n == kTimersOf) {  // the oldest that is nobody's: ids grow
+    for (u32 i = 0; i < n; i++)
+      if (timers_of[i].tid.load_relaxed() == kNobody && (at == n || timers_of[i].id.load_relaxed() < timers_of[at].id.load_relaxed())) at = i;
+    if (at == n) return false;
+  }
+  timers_of[at].id.store_release(0);
+  timers_of[at].tid.store_release(tid);
+  timers_of[at].id.store_release(id + 1);
+  if (at == n) n_timers_of.store_release(n + 1);
+  return true;
+}
+
+void timer_ends(i32 id) {
+  os::Guard l(timers_of_lock);
+  for (u32 i = 0; i < n_timers_of.load_relaxed(); i++)
+    if (timers_of[i].id.load_relaxed() == id + 1) timers_of[i].tid.store_release(kNobody);
+}
+
+i32 timer_owner(const os::SigInfo& si) {
+  if (GMPT_LIKELY(si.code != -2 /* SI_TIMER */)) return 0;
+  i32 id;
+  memcpy(&id, si.raw, sizeof id);
+  for (u32 i = 0, n = n_timers_of.load_acquire(); i < n; i++)
+    if (timers_of[i].id.load_acquire() == id + 1) return timers_of[i].tid.load_acquire();
+  return 0;
+}
+
+bool pass_on_timer(G* me, const os::SigInfo& si) {
+  i32 tid = timer_owner(si);
+  if (!tid || (me && me->tid == tid)) return false;
+  for (G* g = sched.all_gs.load_acquire(); g; g = g->all_next)
+    if (g->tid == tid && g->state.load_acquire() != GState::kDead) return post_signal(g, si.signo, si), true;
+  return true;  // its thread, or the timer, is gone
+}
+
+void timers_of_child() { n_timers_of.store_relaxed(0); }
+
+// g waits in the kernel's sigtimedwait on its M: it shall look at the queue (preload/sigwait.cc).
+void kick_sigwait(G* g) {
+  if (M* m = g->m) os::tgkill(sched.pid, m->tid, preempt_sig);
+}
+
+// Thread-directed. The target may be anywhere: parked (ended with kInterrupted), queued (it delivers
+// when it next leaves the runtime), or running on another M (kicked).
+i64 post_signal(G* g, int sig, const os::SigInfo& info) {
+  if (!enqueue(info, g)) return -os::kEAGAIN;
+  fence();  // [sigset] with sigwait_begin
+  if (g->sigwait.load_acquire() & os::sig_bit(sig)) {
+    kick_sigwait(g);
+    return 0;
+  }
+  g->sigpending.fetch_or_acq_rel(os::sig_bit(sig));  // [sigwait]
+  fence();
+  if (g->sigmask & os::sig_bit(sig)) return 0;
+  u32 w = g->waiter.word.load_acquire();
+  GList l;
+  if (wake_claimed(&g->waiter, g->waiter.claim(w >> 8, Reason::kInterrupted), &l)) {
+    if (!l.empty()) ready_list(&l, mm()->curg != nullptr);
+    return 0;
+  }
+  M* m = g->m;
+  if (m && m != mm() && m->curg == g) os::tgkill(sched.pid, m->tid, preempt_sig);
+  if (m == mm()) m->pending.fetch_or_acq_rel(kPendSignal);
+  return 0;
+}
+
+// [sigwait] as post_signal: request; fence; look at the waiter  |  commit; fence; look at the request.
+// Asynchronous cancellation ends every wait, and is acted upon when the G has left the runtime (run_errand).
+void request_cancel(G* g) {
+  as_atomic(reinterpret_cast<u32*>(g->fs + os::tcb.cancelhandling)).fetch_or_acq_rel(8);
+  g->cancel_req.store_release(1);
+  if (cancel_async(g)) g->errand.store_release(1);
+  fence();
+  u32 w = g->waiter.word.load_acquire();
+  if ((g->cancellable && cancel_due(g)) || cancel_async(g)) {
+    GList l;
+    if (wake_claimed(&g->waiter, g->waiter.claim(w >> 8, Reason::kInterrupted), &l)) {
+      if (!l.empty()) ready_list(&l, os::gs_base() != 0);
+      return;
+    }
+  }
+  M* m = g->m;
+  if (m && m->curg == g && cancel_async(g)) os::tgkill(sched.pid, m->tid, preempt_sig);
+}
+
+}  // namespace gmpt::core
