@@ -19,9 +19,6 @@ GMPT_API pid_t fork() noexcept {
 }
 GMPT_API pid_t __fork() { return fork(); }
 
-// POSIX lets vfork be fork. A child on the parent's stack would run our calls on the parent's Ms and Ps.
-GMPT_API pid_t vfork() noexcept { return fork(); }
-
 GMPT_API int daemon(int nochdir, int noclose) noexcept {
   GMPT_NATIVE(daemon, nochdir, noclose);
   core::fds_shared = true;

@@ -2,8 +2,8 @@
 //
 // What it is
 //   tls_g is the one initial-exec TLS word: the G whose control block FS points to, null on every other
-//   thread and in a dormant process. on() is false with GMPT_DISABLE=1 or after a failed start: then every
-//   interposed call goes to libc.
+//   thread and in a dormant process. on() is false with GMPT_DISABLE=1, after a failed start, and in a child
+//   of vfork: then every interposed call goes to libc.
 //
 // Invariants
 //   Objects (mutex, cond, …) are ours whenever on(), dormant or awake, so one layout serves both.
@@ -24,13 +24,14 @@ using core::Rt;
 using core::Why;
 
 extern __thread G* tls_g __attribute__((tls_model("initial-exec")));
+extern __thread bool tls_vfork_child __attribute__((tls_model("initial-exec")));
 
 enum class Mode : u32 { kCold, kOn, kOff };
 extern Mode mode;
 Mode warm_up();                    // reads the environment, finds libc's functions; idempotent
 
 inline bool on() {
-  if (GMPT_LIKELY(mode == Mode::kOn)) return true;
+  if (GMPT_LIKELY(mode == Mode::kOn)) return GMPT_LIKELY(!tls_vfork_child);
   return (mode == Mode::kCold ? warm_up() : mode) == Mode::kOn;
 }
 
