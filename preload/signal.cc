@@ -136,8 +136,26 @@ GMPT_API int pthread_kill(pthread_t t, int sig) noexcept {
   return static_cast<int>(-core::send_to_g(g, sent(sig, SI_TKILL)));
 }
 
+// A signal to the own process, for which the kernel would have to wake an M at rest.
+namespace {
+bool to_own_process(pid_t pid, int sig, int code, u64 value) {
+  if (!rt::on() || !core::awake() || sig < 1 || sig > 64 || internal(sig) || pid != os::getpid()) return false;
+  os::SigInfo si = sent(sig, code);
+  si.kill.value = value;
+  core::Rt visit(rt::self());
+  return core::send_to_process(si);
+}
+}  // namespace
+
+GMPT_API int kill(pid_t pid, int sig) noexcept {
+  return to_own_process(pid, sig, SI_USER, 0) ? 0 : os::real().kill(pid, sig);
+}
+GMPT_API int sigqueue(pid_t pid, int sig, const union sigval value) noexcept {
+  return to_own_process(pid, sig, SI_QUEUE, reinterpret_cast<u64>(value.sival_ptr)) ? 0 : os::real().sigqueue(pid, sig, value);
+}
+
 GMPT_API int tgkill(pid_t pid, pid_t tid, int sig) noexcept {
-  if (!rt::on() || !core::awake() || pid != os::getpid() || tid <= 1 << 22) return os::real().tgkill(pid, tid, sig);
+  if (!rt::on() || !core::awake() || pid != os::getpid() || (tid <= 1 << 22 && tid != pid)) return os::real().tgkill(pid, tid, sig);
   for (core::G* g = core::sched.all_gs.load_acquire(); g; g = g->all_next)
     if (g->tid == tid && g->state.load_acquire() != core::GState::kDead) return static_cast<int>(rt::ret(-pthread_kill(g->fs, sig)));
   return static_cast<int>(rt::ret(-ESRCH));

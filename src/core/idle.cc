@@ -58,7 +58,7 @@ P* unwire(M* m) {
 }
 
 void wake_sysmon() {
-  if (sched.sysmon_waits.exchange_acq_rel(0)) sched.sysmon_note.wake();
+  if (sched.sysmon_waits.exchange_acq_rel(0)) sched.sysmon->park.wake();
 }
 
 void poke_sysmon(u64 when) {

@@ -62,10 +62,7 @@ void publish(M* m) {
 // First code of a new kernel thread, on its g0 stack, all signals blocked.
 void m_main(void* arg) {
   M* m = static_cast<M*>(arg);
-  os::gs_set(reinterpret_cast<uptr>(m));
-  os::sigaltstack(&m->sigstack, nullptr);
-  m->tid = os::gettid();
-  publish(m);
+  m_begins(m);
   if (!m->locked_g) {  // else schedule() waits until somebody brings its G's turn
     P* p = m->next_p;
     m->next_p = nullptr;
@@ -76,6 +73,13 @@ void m_main(void* arg) {
 }
 
 }  // namespace
+
+void m_begins(M* m) {
+  os::gs_set(reinterpret_cast<uptr>(m));
+  os::sigaltstack(&m->sigstack, nullptr);
+  m->tid = os::gettid();
+  publish(m);
+}
 
 M* make_m() {
   M* m = take_dead();
@@ -88,7 +92,8 @@ M* make_m() {
     m->curg = m->locked_g = nullptr;
     m->next_p = nullptr;
     m->cur_fs = 0;
-    m->spinning = m->lost = m->changed = m->resent = false;
+    m->spinning = m->lost = m->changed = false;
+    m->resent = 0;
     m->in_rt = 1;
     return m;
   }

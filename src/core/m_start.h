@@ -9,6 +9,7 @@ constexpr u64 kMCloneFlags = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000 |
 bool new_m(P* p, bool spinning);     // a kernel thread that begins with p; false: none to be had
 M* make_m();                         // memory and stacks; n_ms is the caller's to count
 bool clone_m(M* m);                  // its kernel thread
+void m_begins(M* m);                 // there, first of all
 void drop_m(M* m);                   // it has none (any more); reused once m->gone is 1
 void no_m_for(M* m);                 // m cannot be started: as new_m's false, later
 M* adopt_m0();                       // the calling kernel thread becomes an M (boot only)

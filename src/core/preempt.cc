@@ -113,24 +113,25 @@ bool preempt_m(M* m) {
 
 // On the M's signal stack. A request that cannot be honoured here is taken at the next exit from the
 // runtime, or sysmon asks again.
-void on_preempt(M* m, os::UContext* uc) {
+bool on_preempt(M* m, os::UContext* uc) {
   G* g = m->curg;
-  bool wanted = g && (signal_pending_for(g) || g->errand.load_relaxed());
+  bool wanted = g && (signal_pending_for(g) || g->errand.load_relaxed() || signals_waiting());
   if (wanted) m->pending.fetch_or_acq_rel(kPendSignal);
   // A request meant for the G before this one, which just began (it may be the very one that room was made for):
   // a new one comes if it stays. 200,000 cycles are 50 to 100 us.
-  if (!options.slice_us && arch::rdtsc() - m->turn_tsc < 200000 && g && !wanted && !cancel_async(g)) return;
+  if (!options.slice_us && arch::rdtsc() - m->turn_tsc < 200000 && g && !wanted && !cancel_async(g)) return false;
   if (m->in_rt) {
     m->pending.fetch_or_acq_rel(kPendPreempt);
-    return;
+    return true;
   }
-  if (!g || (!movable(uc->rip) && !cancel_async(g))) return;  // asynchronous cancellation may hit libc: it is libc's own way
+  if (!g || (!movable(uc->rip) && !cancel_async(g))) return false;  // asynchronous cancellation may hit libc: it is libc's own way
   u64* slot = reinterpret_cast<u64*>(uc->rsp - 136);
   uptr lo = g->stack_lo, hi = g->stack_hi;
-  if (uc->rsp >= lo && uc->rsp < hi && uc->rsp - lo < 1024) return;  // no room for the landing's frame
+  if (uc->rsp >= lo && uc->rsp < hi && uc->rsp - lo < 1024) return false;  // no room for the landing's frame
   *slot = uc->rip;
   uc->rsp -= 136;
   uc->rip = reinterpret_cast<u64>(&gmpt_preempt_landing);
+  return true;
 }
 
 }  // namespace gmpt::core

@@ -16,7 +16,7 @@
 namespace gmpt::core {
 
 void preempt_boot();
-void on_preempt(M* m, os::UContext* uc);
+bool on_preempt(M* m, os::UContext* uc);   // true: the G is on its way into the runtime
 void yield_preempted();               // loop.cc: to the global queue's tail
 
 }  // namespace gmpt::core

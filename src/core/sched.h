@@ -49,7 +49,7 @@ struct Sched {
   Atomic<u32> n_ms;
   Atomic<u32> n_gs;                 // alive
   Atomic<u32> sysmon_waits;
-  os::Note sysmon_note;
+  M* sysmon = nullptr;              // once; its note is what sysmon_waits is about
   Atomic<u64> sysmon_until;         // when sysmon wakes by itself [until]
   Atomic<u32> sysmon_poke;          // futex it sleeps on
   Atomic<u64> rest_mask;            // what Ms at rest block, as last decided

@@ -24,6 +24,8 @@ Atomic<u32> blocking[64];   // by how many Gs
 Atomic<u32> any_blocking;   // by how many Gs is anything blocked
 Atomic<u32> stuck;          // process-directed signals queued here that no G takes now
 
+constexpr i32 kTkill = -6;  // SI_TKILL
+G* main_g;
 SigAction actions[65];
 bool taken_over;
 u64 installed;       // signals whose kernel action is ours
@@ -111,6 +113,37 @@ void end_call(os::UContext* uc) {
   uc->rip += 2;
 }
 
+// The kernel asks the initial thread first whether it takes a signal to the process, and programs count on it: a
+// handler there ends main's pause() or accept(). What write() sends to its own thread looks the same, but for the name.
+bool to_process(const os::SigInfo& si) {
+  bool of_write = (si.signo == os::kSigPipe || si.signo == os::kSigXfsz) && si.code == 0 && si.kill.pid == sched.pid;
+  return si.code != kTkill && !of_write;
+}
+
+// Is there somebody else whom this signal goes to first?
+bool anothers(G* g, const os::SigInfo& si) {
+  if (i32 owner = timer_owner(si)) return owner != g->tid;
+  return main_g && g != main_g && !(main_g->sigmask & os::sig_bit(si.signo)) && to_process(si);
+}
+
+// Some M at rest finds a P for dispatch_signals.
+void interrupt_rest() {
+  for (M* m = sched.all_ms.load_acquire(); m; m = m->all_next)
+    if (!as_atomic(&m->curg).load_relaxed() && m->tid && m != sched.sysmon && preempt_m(m)) return;
+}
+
+// Every P is busy: the G that runs on one of them takes the signal, or makes room for dispatch_signals.
+void interrupt_one(u64 bit) {
+  M* any = nullptr;
+  for (M* m = sched.all_ms.load_acquire(); m; m = m->all_next) {
+    G* g = as_atomic(&m->curg).load_relaxed();
+    if (!g || m->preempt_sent.load_relaxed()) continue;
+    any = m;
+    if (!(g->sigmask & bit)) break;
+  }
+  if (any) preempt_m(any);
+}
+
 void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
   M* m = reinterpret_cast<M*>(os::gs_base());
   if (!m || !taken_over) return native_deliver(sig, si, uc);
@@ -118,23 +151,30 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
     sched.stats.fs_repairs++;
     return;
   }
-  if (sig == preempt_sig && si->code == -6 /* SI_TKILL */ && si->kill.pid == sched.pid && !m->resent) {
+  bool resent = m->resent == sig;
+  if (resent) m->resent = 0;
+  if (sig == preempt_sig && si->code == kTkill && si->kill.pid == sched.pid && !resent) {
     m->preempt_sent.store_release(0);
     G* g = m->curg;
     os::SigInfo mine;
     bool left;
-    if (g && !m->in_rt && signal_pending_for(g) && dequeue(g, ~g->sigmask, &mine, &left)) {  // it was a kick, see post_signal
-      if (!left) g->sigpending.fetch_and_acq_rel(~os::sig_bit(mine.signo));
+    // It was a kick, see post_signal; or an M at rest got a signal that this G may take, see interrupt_one.
+    G* to = g && signal_pending_for(g) ? g : nullptr;
+    if (g && !m->in_rt && (to || signals_waiting()) && dequeue(to, ~g->sigmask, &mine, &left)) {
+      if (to && !left) g->sigpending.fetch_and_acq_rel(~os::sig_bit(mine.signo));
+      if (!to && anothers(g, mine)) {
+        enqueue(mine, nullptr);
+        on_preempt(m, uc);  // dispatch_signals passes it on
+        return;
+      }
+      if (!to) process_signals.fetch_sub_acq_rel(1);
       if (!(actions[mine.signo].flags & os::kSaRestart)) end_call(uc);
       return deliver_on_g(m, g, mine.signo, &mine, uc);
     }
     on_preempt(m, uc);
     return;
   }
-  if (sig == preempt_sig) {  // the program's own; a request of ours may have merged with it
-    m->resent = false;
-    m->preempt_sent.store_release(0);
-  }
+  if (sig == preempt_sig) m->preempt_sent.store_release(0);  // the program's own; a request of ours may have merged with it
   G* g = m->curg;
   SigAction* a = &actions[sig];
   if (is_synchronous(sig, si)) {
@@ -151,13 +191,15 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
     if (!(blocked_by_all() & os::sig_bit(sig))) return default_action(sig, si);
     // Caught only because an M at rest may have it open: every thread blocks it, so it pends.
   }
-  i32 owner = timer_owner(*si);
-  if (m->in_rt || !g || (g->sigmask & os::sig_bit(sig)) || (GMPT_UNLIKELY(owner) && owner != g->tid)) {
+  bool wrong = g && !resent && anothers(g, *si);
+  if (m->in_rt || !g || (g->sigmask & os::sig_bit(sig)) || wrong) {
     put_aside(m, *si);
     m->pending.fetch_or_acq_rel(kPendSignal);
+    if (wrong && !m->in_rt && !on_preempt(m, uc) && sched.n_idle_p.load_relaxed()) interrupt_rest();
     if (!g) {  // on its way to sleep, perhaps past its last look
       m->park.kick();
       netpoll_break();
+      if (sched.n_idle_p.load_relaxed() == 0) interrupt_one(os::sig_bit(sig));
     }
     return;
   }
@@ -269,7 +311,8 @@ u64 kernel_mask(u64 mask) {
 
 bool signals_ours() { return taken_over; }
 
-void signals_boot(G* main_g) {
+void signals_boot(G* g) {
+  main_g = g;
   gmpt_hooks.sig_return_fix = &sig_return_fix;
   sigqueue_reset();
   process_signals.store_relaxed(0);
@@ -281,7 +324,7 @@ void signals_boot(G* main_g) {
     if (os::sigaction(s, nullptr, &k) != 0) continue;
     actions[s] = SigAction{k.handler, k.flags, k.mask};
   }
-  if (main_g) take_over_pending(main_g);
+  if (g) take_over_pending(g);
   taken_over = true;
   for (int s = 1; s <= 64; s++) {
     if (s == os::kSigKill || s == os::kSigStop || s == os::kSigCancel || s == os::kSigSetxid) continue;
@@ -295,6 +338,7 @@ void signals_child(G* g) {
   taken_over = false;
   process_signals.store_relaxed(0);
   timers_of_child();
+  main_g = nullptr;
   for (u64 d = installed; d; d &= d - 1) {
     int s = __builtin_ctzll(d) + 1;
     os::KSigaction k{};
@@ -366,6 +410,13 @@ i64 send_to_g(G* g, const os::SigInfo& info) {
   return os::sys(__NR_kill, sched.pid, sig);         // default: the same for every thread
 }
 
+bool send_to_process(const os::SigInfo& info) {
+  if (reinterpret_cast<uptr>(actions[info.signo].handler) <= 1) return false;
+  u64 bit = os::sig_bit(info.signo);
+  G* g = pick_g(bit);
+  return g && !pick_waiter(bit) && post_signal(g, info.signo, info) == 0;
+}
+
 void dispatch_signals() {
   os::SigInfo si;
   bool left;
@@ -430,7 +481,8 @@ void deliver_signals() {
     if (got && to && !left) g->sigpending.fetch_and_acq_rel(~os::sig_bit(si.signo));
     if (got && !to) process_signals.fetch_sub_acq_rel(1);
     if (!got && to) g->sigpending.fetch_and_acq_rel(~want);
-    bool others = got && !to && pass_on_timer(g, si);
+    bool others = got && !to && anothers(g, si);
+    if (others && !pass_on_timer(g, si)) post_signal(main_g, si.signo, si);
     M* m = mm();
     m->p->word.store_release(reinterpret_cast<u64>(m) | kUserTag);
     arch::gs_set_in_rt(0);
@@ -441,10 +493,11 @@ void deliver_signals() {
     u64 all = ~os::sig_bit(os::kSigSegv);
     os::sigprocmask(0, &all, nullptr);
     m = mm();
-    m->resent = si.signo == preempt_sig;
+    m->resent = si.signo;
     os::sys(__NR_rt_tgsigqueueinfo, sched.pid, m->tid, si.signo, &si);
     u64 back = m->kmask;
     os::sigprocmask(2, &back, nullptr);
+    mm()->resent = 0;  // it came, and was handled here, or its action had changed
   }
 }
 

@@ -59,6 +59,9 @@ i64 post_signal(G* g, int sig, const os::SigInfo& info);
 // g->sigwait is cleared.
 bool sigwait_begin(G* g, u64 set, os::SigInfo* out);
 u64 queued_signals(G* g);              // for sigpending
+// As kill() of the own process, without the kernel. False: it is the kernel's to act upon (no handler, nobody who
+// would run it, somebody waits for it).
+bool send_to_process(const os::SigInfo& info);
 bool timer_is_of(i32 kernel_id, i32 tid);   // its signals are that G's. False: no room
 void timer_ends(i32 kernel_id);
 i64 send_to_g(G* g, const os::SigInfo& info);

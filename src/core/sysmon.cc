@@ -5,6 +5,8 @@
 //   Y1  It sleeps 20 µs to 10 ms, doubling after 50 rounds without anything to do, never past the next
 //       timer that no poller waits for, and for good while every P is idle: an idle process makes no
 //       wake-ups at all.
+//   Y3  To signals it is an M at rest that never works: when every other M runs threads that block a signal, it is
+//       the one that takes it for the thread that does not.
 //   Y2  Taking the P of an M that runs on is safe (sys.h); the checks below are policy, so a wrong guess
 //       costs time, never correctness.
 //
@@ -15,6 +17,7 @@
 #include "arch/context.h"
 #include "base/fmt.h"
 #include "base/options.h"
+#include "core/m_start.h"
 #include "core/preempt.h"
 #include "core/sched.h"
 #include "core/signal.h"
@@ -191,15 +194,15 @@ u64 earliest_timer() {
   return t;
 }
 
-bool deep_sleep() {
+bool deep_sleep(M* m) {
   sched.lock.lock();
   bool idle = sched.n_idle_p.load_relaxed() == sched.n_procs;
   if (idle) {
-    sched.sysmon_note.clear();
+    m->park.clear();
     sched.sysmon_waits.store_release(1);
   }
   sched.lock.unlock();
-  if (idle) sched.sysmon_note.sleep();
+  if (idle) rest_until_woken(m);
   return idle;
 }
 
@@ -212,13 +215,16 @@ void ask_for_short_slice() {
   os::sys(314 /* sched_setattr */, 0, &a, 0);
 }
 
-void sysmon_main(void*) {
+void sysmon_main(void* arg) {
+  M* m = static_cast<M*>(arg);
+  m_begins(m);
   ask_for_short_slice();
   u64 delay = 20 * kUs, next_trace = 0;
   u32 quiet = 0;
   for (;;) {
     bool trace = options.schedtrace_ms != 0;
-    if (!trace && deep_sleep()) {
+    open_mask(m);
+    if (!trace && deep_sleep(m)) {
       delay = 20 * kUs;
       quiet = 0;
     }
@@ -272,14 +278,14 @@ void sysmon_main(void*) {
 }  // namespace
 
 void start_sysmon() {
-  constexpr size_t kStack = 32 << 10;
-  u8* s = static_cast<u8*>(os::map(kStack));
-  GMPT_CHECK(s, "no memory for the monitor");
-  u64 all = ~os::sig_bit(os::kSigSetxid), old;
+  M* m = make_m();
+  GMPT_CHECK(m, "no memory for the monitor");
+  sched.sysmon = m;
+  u64 all = ~u64{0}, old;
   os::sigprocmask(2, &all, &old);
+  m->kmask = all;
   i32 tid;
-  i64 r = gmpt_clone(0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000 | 0x80000 | 0x100000, s + kStack, &tid,
-                     reinterpret_cast<void*>(os::fs_initial()), nullptr, &sysmon_main, nullptr);
+  i64 r = gmpt_clone(kMCloneFlags, reinterpret_cast<void*>(m->g0_sp), &tid, reinterpret_cast<void*>(os::fs_initial()), nullptr, &sysmon_main, m);
   os::sigprocmask(2, &old, nullptr);
   GMPT_CHECK(r > 0, "cannot start the monitor");
 }

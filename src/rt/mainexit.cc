@@ -9,6 +9,7 @@
 //   [last]  main: waiting = 1; fence; n_gs read  |  an ending thread: n_gs decremented (acq_rel); waiting read.
 #include "rt/mainexit.h"
 
+#include "core/signal.h"
 #include "base/mem.h"
 #include "os/libc.h"
 #include "rt/key.h"
@@ -60,6 +61,8 @@ void main_ends() {
   run_key_destructors();
   if (!g) return;  // asleep: this was the only thread, and its end is the process's, with status 0
   robust_owner_died(g);
+  u64 all = ~u64{0};
+  core::change_mask(g, 2, &all);  // as the kernel passes over a thread that has ended
   {
     Rt rt(g);
     u32 life = Thread::kJoinable;
