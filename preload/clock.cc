@@ -14,7 +14,6 @@ namespace {
 core::G* g_of_clock(clockid_t c) {
   if ((c & 7) != 6) return nullptr;
   i32 tid = ~(c >> 3);
-  if (tid <= 1 << 22) return nullptr;
   for (core::G* g = core::sched.all_gs.load_acquire(); g; g = g->all_next)
     if (g->tid == tid && g->state.load_acquire() != core::GState::kDead) return g;
   return nullptr;
@@ -38,6 +37,11 @@ GMPT_API int clock_gettime(clockid_t c, struct timespec* t) noexcept {
   t->tv_sec = static_cast<time_t>(ns / kSec);
   t->tv_nsec = static_cast<long>(ns % kSec);
   return 0;
+}
+
+GMPT_API int clock_getres(clockid_t c, struct timespec* t) noexcept {
+  if (rt::on() && rt::self() && c < 0 && g_of_clock(c)) c = CLOCK_THREAD_CPUTIME_ID;
+  return os::real().clock_getres(c, t);
 }
 
 GMPT_API int getrusage(__rusage_who_t who, struct rusage* u) noexcept {

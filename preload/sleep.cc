@@ -13,6 +13,9 @@ GMPT_API int sched_yield() noexcept {
   return 0;
 }
 GMPT_API int __sched_yield() { return sched_yield(); }
+// Programs linked before glibc 2.34 call it; the headers have made it sched_yield since.
+GMPT_API int gmpt_pthread_yield() noexcept __asm__("pthread_yield");
+GMPT_API int gmpt_pthread_yield() noexcept { return sched_yield(); }
 
 GMPT_API int clock_nanosleep(clockid_t clock, int flags, const struct timespec* t, struct timespec* rem) {
   GMPT_NOT_A_G(clock_nanosleep, clock, flags, t, rem);

@@ -49,6 +49,12 @@ GMPT_API int pthread_getattr_np(pthread_t t, pthread_attr_t* a) noexcept {
   return OURS(t) && rt::g_of(t)->pool ? rt::thread_getattr(t, a) : os::real().pthread_getattr_np(t, a);
 }
 
+GMPT_API int pthread_setattr_default_np(const pthread_attr_t* a) noexcept {
+  int e = os::real().pthread_setattr_default_np(a);
+  if (e == 0 && rt::on()) rt::thread_defaults_set();
+  return e;
+}
+
 GMPT_API int pthread_setname_np(pthread_t t, const char* name) noexcept {
   return OURS(t) ? rt::thread_setname(t, name) : os::real().pthread_setname_np(t, name);
 }

@@ -15,8 +15,11 @@
 //   [count]  waiter: count++ (bucket lock), mutex release  ->  signaller: mutex acquire or any other
 //            happens-before; then load-relaxed.
 //
-// Not here
-//   Process-shared ones: the real functions (their mutex is process-shared as well).
+// Process-shared ones
+//   With a process-shared mutex: the real functions. With a private mutex all who wait are in this process:
+//   they wait here, and are counted in one word for all such objects; who wakes looks here first.
+//
+// Mutexes that keep the kernel's protocol (rt/mutex.h) are released and taken back by the real functions.
 //
 // Rejected
 //   Requeueing waiters on the mutex at a broadcast: each woken waiter finds the mutex by its own; with
@@ -25,6 +28,8 @@
 #include "rt/cond.h"
 
 #include "core/park.h"
+#include "rt/kerneltid.h"
+#include "rt/waiting.h"
 
 namespace gmpt::rt {
 
@@ -43,11 +48,21 @@ static_assert(offsetof(Words, flags) == offsetof(pthread_cond_t, __data.__wrefs)
 
 Words* words(pthread_cond_t* c) { return reinterpret_cast<Words*>(c); }
 
-void count_down(Words* w) { w->waiters.store_relaxed(w->waiters.load_relaxed() - 1); }
+Atomic<u32> on_shared;  // who waits here on process-shared ones
 
-int wake_some(pthread_cond_t* c, bool all) {
+bool shared(const Words* w) { return w->flags & kShared; }
+
+// Under the bucket's lock, which serves the words in the objects but not the common one.
+void count(Words* w, i32 d) {
+  if (GMPT_UNLIKELY(shared(w))) on_shared.fetch_add_acq_rel(static_cast<u32>(d));
+  else w->waiters.store_relaxed(w->waiters.load_relaxed() + static_cast<u32>(d));
+}
+
+// True if it woke somebody.
+bool wake_some(pthread_cond_t* c, bool all) {
   Words* w = words(c);
-  if (w->waiters.load_relaxed() == 0) return 0;  // [count]
+  if ((shared(w) ? on_shared : w->waiters).load_relaxed() == 0) return false;  // [count]
+  bool any = false;
   Rt rt(self());
   core::Bucket* b = core::bucket_of(c);
   uptr key = reinterpret_cast<uptr>(c);
@@ -56,14 +71,15 @@ int wake_some(pthread_cond_t* c, bool all) {
   for (core::WaitNode* n = b->first(key); n;) {
     core::WaitNode* after = b->next_of(n, key);
     b->unlink(n);
-    count_down(w);
+    count(w, -1);
     bool won = core::wake_claimed(n->w, n->w->claim(n->seq, Reason::kWoken), &l);
+    any |= won;
     if (won && !all) break;
     n = after;
   }
   b->lock.unlock();
   rt.ready(&l);
-  return 0;
+  return any;
 }
 
 struct Frame {
@@ -71,9 +87,34 @@ struct Frame {
   u32 count;
 };
 
-void retake(void* p) {
-  Frame* f = static_cast<Frame*>(p);
-  mutex_cond_retake(f->m, f->count);
+// Inside the runtime, but for the real function, which wants FS and lets handlers run.
+// Such a mutex's hold (rt/kerneltid.h) goes on: it will be taken back on this M.
+int release(Frame* f, Rt& rt) {
+  pthread_mutex_t* m = f->m;
+  if (GMPT_LIKELY(mutex_is_ours(m))) return mutex_release_inside(m, &f->count, rt);
+  auto unlock = [=] { return os::real().pthread_mutex_unlock(m); };
+  if (!rt.g()) return unlock();
+  core::leave();
+  int e = mutex_wants_kernel_tid(m) ? with_kernel_tid(unlock) : unlock();
+  core::enter();
+  return e;
+}
+
+// A handler that ran meanwhile may have waited itself: then nobody can wake this wait any more.
+bool still_waits(const core::Wait& w) { return w.w->word.load_acquire() >> 8 == w.seq; }
+
+int retake(Frame* f) {
+  pthread_mutex_t* m = f->m;
+  if (GMPT_LIKELY(mutex_is_ours(m))) {
+    mutex_cond_retake(m, f->count);
+    return 0;
+  }
+  bool robust = mutex_is_robust(m);
+  auto lock = [=] { return os::real().pthread_mutex_lock(m); };
+  if (!self() || !mutex_wants_kernel_tid(m)) return kernel_call(lock);
+  int e = as_kernel_thread(lock);
+  if (e != 0 && e != EOWNERDEAD) hold_ends(robust);
+  return e;
 }
 
 }  // namespace
@@ -84,7 +125,7 @@ int cond_init(pthread_cond_t* c, const pthread_condattr_t* a) {
 }
 
 int cond_destroy(pthread_cond_t* c) {
-  if (words(c)->flags & kShared) return os::real().pthread_cond_destroy(c);
+  if (shared(words(c))) return os::real().pthread_cond_destroy(c);
   return 0;
 }
 
@@ -111,38 +152,39 @@ int cond_wait(pthread_cond_t* c, pthread_mutex_t* m, const timespec* t, clockid_
     n.seq = wait.seq;
     b->lock.lock();
     b->push(&n);
-    w->waiters.store_relaxed(w->waiters.load_relaxed() + 1);
+    count(w, 1);
     b->lock.unlock();
     // Releasing may have to wake the mutex's next owner; it nests in this visit of the runtime.
-    if (int e = mutex_release_inside(m, &f.count, rt)) {
+    if (int e = release(&f, rt)) {
       b->lock.lock();
-      if (n.linked) b->unlink(&n), count_down(w);
+      if (n.linked) b->unlink(&n), count(w, -1);
       b->lock.unlock();
       wait.cancel();
       return e;
     }
-    r = wait.block(deadline, Why::kCond, c);
+    r = GMPT_LIKELY(still_waits(wait)) ? wait.block(deadline, Why::kCond, c) : Reason::kInterrupted;
     if (r == Reason::kTimeout || r == Reason::kInterrupted) {
       b->lock.lock();
-      if (n.linked) b->unlink(&n), count_down(w);
+      if (n.linked) b->unlink(&n), count(w, -1);
       b->lock.unlock();
     }
   }
-  retake(&f);
+  int e = retake(&f);
   // An interruption ran a handler and returns as a spurious wake-up: a signal sent during the handler
   // found no waiter here, so waiting on could miss it.
   if (r != Reason::kWoken) cancellation_point();
-  return r == Reason::kTimeout ? ETIMEDOUT : 0;
+  return e ? e : r == Reason::kTimeout ? ETIMEDOUT : 0;
 }
 
 int cond_signal(pthread_cond_t* c) {
-  if (words(c)->flags & kShared) return os::real().pthread_cond_signal(c);
-  return wake_some(c, false);
+  bool woke = wake_some(c, false);
+  return GMPT_UNLIKELY(!woke && shared(words(c))) ? os::real().pthread_cond_signal(c) : 0;
 }
 
 int cond_broadcast(pthread_cond_t* c) {
-  if (words(c)->flags & kShared) return os::real().pthread_cond_broadcast(c);
-  return wake_some(c, true);
+  if (GMPT_UNLIKELY(shared(words(c)))) os::real().pthread_cond_broadcast(c);
+  wake_some(c, true);  // last: it may be destroyed once all are woken
+  return 0;
 }
 
 }  // namespace gmpt::rt

@@ -39,6 +39,7 @@ namespace {
 
 constexpr size_t kMinStack = 16384;
 size_t default_stack, default_guard;
+Atomic<u32> defaults_set;  // by the program, for threads made without attributes
 
 void on_exit(G* g) {
   Thread* t = thread_of(g);
@@ -137,10 +138,20 @@ void thread_adopt_main(G* g) {
   g->on_exit = nullptr;
 }
 
+void thread_defaults_set() { defaults_set.store_release(1); }
+
 G* g_of(pthread_t t) { return reinterpret_cast<G*>(os::get_word(t, os::tcb.g_word)); }
 
 int thread_create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), void* arg) {
   G* me = self();
+  if (GMPT_UNLIKELY(!attr && defaults_set.load_acquire())) {
+    pthread_attr_t preset;
+    if (pthread_getattr_default_np(&preset) == 0) {
+      int e = thread_create(out, &preset, start, arg);
+      pthread_attr_destroy(&preset);
+      return e;
+    }
+  }
   size_t size = default_stack, guard = default_guard, user_size = 0;
   void* user_stack = nullptr;
   int detached = PTHREAD_CREATE_JOINABLE;
@@ -213,6 +224,11 @@ int thread_create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(voi
   g->altstack = os::SigStack{};
   if (me) g->sigmask = me->sigmask;
   else os::sigprocmask(2, nullptr, &g->sigmask);
+  sigset_t mask;
+  if (attr && pthread_attr_getsigmask_np(attr, &mask) == 0) {
+    memcpy(&g->sigmask, &mask, sizeof g->sigmask);
+    g->sigmask &= ~(os::sig_bit(SIGKILL) | os::sig_bit(SIGSTOP) | os::sig_bit(os::kSigCancel) | os::sig_bit(os::kSigSetxid));
+  }
   g->on_exit = &on_exit;
   *out = g->fs;
   i64 refused = attr ? wish_at_birth(g, attr) : 0;
@@ -299,6 +315,9 @@ int thread_getattr(pthread_t th, pthread_attr_t* a) {
   if (e) return e;
   pthread_attr_setdetachstate(a, t->life.load_acquire() == Thread::kDetached ? PTHREAD_CREATE_DETACHED : PTHREAD_CREATE_JOINABLE);
   pthread_attr_setguardsize(a, t->guard_size);
+  sched_param p{};
+  p.sched_priority = t->priority;
+  if (pthread_attr_setschedpolicy(a, t->policy) == 0) pthread_attr_setschedparam(a, &p);
   return pthread_attr_setstack(a, reinterpret_cast<void*>(g->stack_hi - t->stack_size), t->stack_size);
 }
 

@@ -24,6 +24,8 @@ struct Thread {
   i32 policy, priority;          // as the program sees them
   Wish* wish;             // see kstate.cc
   bool bound;                    // own: its M has them in the kernel (policy.cc)
+  u32 robust_holds;              // own: why its robust list is its M's (kerneltid.cc)
+  u64 m_robust_list;             // own: what the M's was before
 };
 static_assert(sizeof(Thread) <= sizeof(G::rt));
 
@@ -45,5 +47,6 @@ int thread_getname(pthread_t t, char* buf, size_t n);
 int run_main(int (*main)(int, char**, char**), int argc, char** argv, char** envp);  // main() in a frame that catches pthread_exit
 void thread_adopt_main(G* g);
 void thread_defaults();          // reads the default attributes
+void thread_defaults_set();      // the program has set others
 
 }  // namespace gmpt::rt
