@@ -55,6 +55,9 @@ int timed(const sigset_t* set, siginfo_t* info, const struct timespec* t) {
       if (info) memcpy(info, &si, sizeof si);
       return si.signo;
     }
+    // A request that came before acts here; one that comes later ends the kernel's wait.
+    if (core::cancel_due(g)) g->sigwait.store_release(0);
+    rt::cancellation_point();
     u64 now = os::now_ns();
     struct timespec left = {0, 0};
     if (deadline > now) {

@@ -27,6 +27,10 @@ int thread_cancel(pthread_t th) {
   {
     Rt rt(self());
     core::request_cancel(g);
+    // In sigwait it takes our signal out of the kernel's queue and looks about (preload/sigwait.cc).
+    fence();  // [sigset] request; fence; sigwait  |  sigwait_begin: sigwait; fence; request
+    core::M* m = g->m;
+    if (g->sigwait.load_acquire() && core::cancel_due(g) && m) os::tgkill(core::sched.pid, m->tid, core::preempt_sig);
   }
   if (g == self() && core::cancel_async(g)) pthread_testcancel();
   return 0;

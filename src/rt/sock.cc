@@ -82,9 +82,12 @@ i64 io_connect(int fd, const struct sockaddr* a, socklen_t len) {
   // Interrupted, the connection goes on being made and POSIX has connect return EINTR, not start again.
   G* g = self();
   u32 before = g->handled.load_relaxed();
+  int type;
+  pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);  // as blocking()
   core::sys_begin();
   i64 r = os::sys(__NR_connect, fd, a, len);
   core::sys_end();
+  pthread_setcanceltype(type, nullptr);
   if (r != -EINTR || g->handled.load_relaxed() != before) return r;
   // Our own signal ended the wait: the kernel finishes the handshake, a second call reports how it went.
   return blocking([&] {

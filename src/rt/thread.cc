@@ -249,8 +249,8 @@ int thread_join(pthread_t th, void** result, u64 deadline) {
   G* none = nullptr;
   G* mark = me ? me : g;  // a kernel thread has no G to name; the target itself stands for it
   if (me && thread_of(me)->joiner.load_acquire() == g) return EDEADLK;
-  if (!t->joiner.cas_acq_rel(none, mark)) return EINVAL;
   cancellation_point();
+  if (!t->joiner.cas_acq_rel(none, mark)) return EINVAL;
   for (;;) {
     {
       Rt rt(me);
