@@ -155,9 +155,10 @@ GMPT_API int sigqueue(pid_t pid, int sig, const union sigval value) noexcept {
 }
 
 GMPT_API int tgkill(pid_t pid, pid_t tid, int sig) noexcept {
-  if (!rt::on() || !core::awake() || pid != os::getpid() || (tid <= 1 << 22 && tid != pid)) return os::real().tgkill(pid, tid, sig);
+  if (!rt::on() || !core::awake() || pid != os::getpid()) return os::real().tgkill(pid, tid, sig);
   for (core::G* g = core::sched.all_gs.load_acquire(); g; g = g->all_next)
     if (g->tid == tid && g->state.load_acquire() != core::GState::kDead) return static_cast<int>(rt::ret(-pthread_kill(g->fs, sig)));
+  if (tid <= 1 << 22) return os::real().tgkill(pid, tid, sig);  // a kernel thread of libc's own, or nobody
   return static_cast<int>(rt::ret(-ESRCH));
 }
 

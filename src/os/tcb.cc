@@ -29,6 +29,46 @@ struct Table { u32 n; Segment at[]; };
 Atomic<const Table*> table;
 GMPT_GLOBAL_LOCK(refresh_lock);
 
+// Where struct link_map has l_tls_offset, with l_tls_modid behind it, as the modules there are at first show. For a
+// module that came later and lies in the static area the loader names no address before a thread has asked
+// __tls_get_addr, which code compiled for the static area never does.
+constexpr u32 kLinkWords = 148;
+u32 link_tls_word;  // 0 = unknown
+
+const i64* link_words(const dl_phdr_info* info) {
+  for (const link_map* l = _r_debug.r_map; l; l = l->l_next)
+    if (l->l_addr == info->dlpi_addr && l->l_ld) return reinterpret_cast<const i64*>(l);
+  return nullptr;
+}
+
+int narrow(dl_phdr_info* info, size_t, void* arg) {
+  u8* fits = static_cast<u8*>(arg);
+  if (!info->dlpi_tls_modid || !info->dlpi_tls_data) return 0;
+  const i64* w = link_words(info);
+  if (!w) return 0;
+  i64 off = static_cast<i64>(arch::thread_pointer() - reinterpret_cast<uptr>(info->dlpi_tls_data));
+  for (u32 i = 0; i < kLinkWords; i++)
+    if (w[i] != off || w[i + 1] != static_cast<i64>(info->dlpi_tls_modid)) fits[i] = 0;
+  return 0;
+}
+
+void find_link_tls_word() {
+  u8 fits[kLinkWords];
+  memset(fits, 1, sizeof fits);
+  libc_private().iterate(narrow, fits);
+  u32 n = 0;
+  for (u32 i = 0; i < kLinkWords; i++)
+    if (fits[i]) link_tls_word = i, n++;
+  if (n != 1) link_tls_word = 0;
+}
+
+// Relative to the control block; >= 0: not in the static area.
+i64 static_offset(const dl_phdr_info* info, uptr tp) {
+  if (info->dlpi_tls_data) return static_cast<i64>(reinterpret_cast<uptr>(info->dlpi_tls_data) - tp);
+  const i64* w = link_tls_word ? link_words(info) : nullptr;
+  return w && w[link_tls_word + 1] == static_cast<i64>(info->dlpi_tls_modid) ? -w[link_tls_word] : 0;
+}
+
 bool same(const Segment& a, const Segment& b) {
   return a.off == b.off && a.image == b.image && a.filesz == b.filesz && a.memsz == b.memsz;
 }
@@ -43,8 +83,8 @@ struct Walk {
 
 int on_module(dl_phdr_info* info, size_t, void* arg) {
   Walk* w = static_cast<Walk*>(arg);
-  if (!info->dlpi_tls_modid || !info->dlpi_tls_data || w->n == kMaxSegments) return 0;
-  i64 off = static_cast<i64>(reinterpret_cast<uptr>(info->dlpi_tls_data) - w->tp);
+  if (!info->dlpi_tls_modid || w->n == kMaxSegments) return 0;
+  i64 off = static_offset(info, w->tp);
   if (off >= 0 || off < -static_cast<i64>(tcb.tls_size)) return 0;  // allocated dynamically
   uptr libc_pc = libc_text().lo;
   bool libc = false;
@@ -59,9 +99,9 @@ int on_module(dl_phdr_info* info, size_t, void* arg) {
   return 0;
 }
 
-bool known(const Table* t, const Segment& s) {
-  for (u32 i = 0; t && i < t->n; i++)
-    if (same(t->at[i], s)) return true;
+bool among(const Segment* at, u32 n, const Segment& s) {
+  for (u32 i = 0; i < n; i++)
+    if (same(at[i], s)) return true;
   return false;
 }
 
@@ -103,6 +143,7 @@ const char* tcb_init(i64 g_word) {
   tcb.errno_word = static_cast<i64>(reinterpret_cast<uptr>(p.errno_location()) - me);
   uptr head = me + tcb.tid + 16;
   tcb.robust = get_word(head, 0) == head;
+  find_link_tls_word();
   tcb_refresh(nullptr, nullptr);
   return nullptr;
 }
@@ -117,8 +158,13 @@ void tcb_refresh(void (*init)(void*, i64, const void*, size_t, size_t), void* ar
   libc_private().iterate(on_module, &w);
   const Table* old = table.load_relaxed();
   bool change = !old || old->n != w.n;
+  // The place of one that is gone may be another's soon, and is expected to be zero (rt/dl.cc).
+  for (u32 i = 0; init && old && i < old->n; i++) {
+    const Segment& s = old->at[i];
+    if (!among(w.found, w.n, s)) init(arg, s.off, nullptr, 0, s.memsz);
+  }
   for (u32 i = 0; i < w.n; i++) {
-    if (known(old, w.found[i])) continue;
+    if (old && among(old->at, old->n, w.found[i])) continue;
     change = true;
     if (init) init(arg, w.found[i].off, w.found[i].image, w.found[i].filesz, w.found[i].memsz);
   }

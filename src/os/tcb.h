@@ -38,7 +38,8 @@ bool tcb_has_dynamic(uptr t);            // has TLS blocks outside the static ar
 bool tcb_rebuild(uptr t, i32 tid);       // reset() for such a block; calls libc
 
 // After dlopen or dlclose: looks at the modules again. For each module that newly lies in the static
-// area, calls init(arg, offset, image, filesz, memsz) so that existing blocks can be filled.
+// area, calls init(arg, offset, image, filesz, memsz) so that existing blocks can be filled; for each that has
+// gone the same with no image.
 void tcb_refresh(void (*init)(void*, i64 off, const void* image, size_t filesz, size_t memsz), void* arg);
 
 inline void set_word(uptr t, i64 off, u64 v) { *reinterpret_cast<u64*>(t + static_cast<uptr>(off)) = v; }

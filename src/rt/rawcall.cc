@@ -63,7 +63,7 @@ i64 raw_sigmask(int how, const u64* set, u64* old, size_t set_size) {
 i64 raw_queue_signal(pid_t pid, pid_t tid, int sig, const void* info) {
   if (core::awake() && pid == os::getpid() && info && sig > 0 && sig <= 64)
     for (G* g = core::sched.all_gs.load_acquire(); g; g = g->all_next)
-      if (g->tid == tid && g->pool && g->state.load_acquire() != core::GState::kDead) {
+      if (g->tid == tid && g->state.load_acquire() != core::GState::kDead) {
         os::SigInfo si = *static_cast<const os::SigInfo*>(info);
         si.signo = sig;
         Rt rt(self());
