@@ -24,8 +24,6 @@ Atomic<u32> blocking[64];   // by how many Gs
 Atomic<u32> any_blocking;   // by how many Gs is anything blocked
 Atomic<u32> stuck;          // process-directed signals queued here that no G takes now
 
-constexpr i32 kTkill = -6;  // SI_TKILL
-G* main_g;
 SigAction actions[65];
 bool taken_over;
 u64 installed;       // signals whose kernel action is ours
@@ -111,37 +109,6 @@ void end_call(os::UContext* uc) {
   if (uc->rcx != uc->rip + 2 || pc[0] != 0x0f || pc[1] != 0x05) return;
   uc->rax = static_cast<u64>(-os::kEINTR);
   uc->rip += 2;
-}
-
-// The kernel asks the initial thread first whether it takes a signal to the process, and programs count on it: a
-// handler there ends main's pause() or accept(). What write() sends to its own thread looks the same, but for the name.
-bool to_process(const os::SigInfo& si) {
-  bool of_write = (si.signo == os::kSigPipe || si.signo == os::kSigXfsz) && si.code == 0 && si.kill.pid == sched.pid;
-  return si.code != kTkill && !of_write;
-}
-
-// Is there somebody else whom this signal goes to first?
-bool anothers(G* g, const os::SigInfo& si) {
-  if (i32 owner = timer_owner(si)) return owner != g->tid;
-  return main_g && g != main_g && !(main_g->sigmask & os::sig_bit(si.signo)) && to_process(si);
-}
-
-// Some M at rest finds a P for dispatch_signals.
-void interrupt_rest() {
-  for (M* m = sched.all_ms.load_acquire(); m; m = m->all_next)
-    if (!as_atomic(&m->curg).load_relaxed() && m->tid && m != sched.sysmon && preempt_m(m)) return;
-}
-
-// Every P is busy: the G that runs on one of them takes the signal, or makes room for dispatch_signals.
-void interrupt_one(u64 bit) {
-  M* any = nullptr;
-  for (M* m = sched.all_ms.load_acquire(); m; m = m->all_next) {
-    G* g = as_atomic(&m->curg).load_relaxed();
-    if (!g || m->preempt_sent.load_relaxed()) continue;
-    any = m;
-    if (!(g->sigmask & bit)) break;
-  }
-  if (any) preempt_m(any);
 }
 
 void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {

@@ -20,5 +20,10 @@ void kick_sigwait(G* g);
 i32 timer_owner(const os::SigInfo& si);       // the tid of the G whose timer it came from; 0: nobody's in particular
 bool pass_on_timer(G* me, const os::SigInfo& si);  // inside the runtime. True: it was another G's and is on its way
 void timers_of_child();
+constexpr i32 kTkill = -6;  // SI_TKILL
+extern G* main_g;
+bool anothers(G* g, const os::SigInfo& si);   // is there somebody else whom this signal goes to first?
+void interrupt_rest();                        // some M at rest finds a P for dispatch_signals
+void interrupt_one(u64 bit);                  // every P is busy: a running G takes it, or makes room for dispatch_signals
 
 }  // namespace gmpt::core

@@ -10,11 +10,14 @@
 #include "base/mem.h"
 #include "core/ownm.h"
 #include "core/park.h"
+#include "core/preempt.h"
 #include "core/sigqueue.h"
 #include "core/sys.h"
 #include "os/fs.h"
 
 namespace gmpt::core {
+
+G* main_g;
 
 namespace {
 struct TimerOf { Atomic<i32> id, tid; };  // id is the kernel's, plus 1
@@ -111,6 +114,37 @@ void request_cancel(G* g) {
   }
   M* m = g->m;
   if (m && m->curg == g && cancel_async(g)) os::tgkill(sched.pid, m->tid, preempt_sig);
+}
+
+// The kernel asks the initial thread first whether it takes a signal to the process, and programs count on it: a
+// handler there ends main's pause() or accept(). What write() sends to its own thread looks the same, but for the name.
+static bool to_process(const os::SigInfo& si) {
+  bool of_write = (si.signo == os::kSigPipe || si.signo == os::kSigXfsz) && si.code == 0 && si.kill.pid == sched.pid;
+  return si.code != kTkill && !of_write;
+}
+
+// Is there somebody else whom this signal goes to first?
+bool anothers(G* g, const os::SigInfo& si) {
+  if (i32 owner = timer_owner(si)) return owner != g->tid;
+  return main_g && g != main_g && !(main_g->sigmask & os::sig_bit(si.signo)) && to_process(si);
+}
+
+// Some M at rest finds a P for dispatch_signals.
+void interrupt_rest() {
+  for (M* m = sched.all_ms.load_acquire(); m; m = m->all_next)
+    if (!as_atomic(&m->curg).load_relaxed() && m->tid && m != sched.sysmon && preempt_m(m)) return;
+}
+
+// Every P is busy: the G that runs on one of them takes the signal, or makes room for dispatch_signals.
+void interrupt_one(u64 bit) {
+  M* any = nullptr;
+  for (M* m = sched.all_ms.load_acquire(); m; m = m->all_next) {
+    G* g = as_atomic(&m->curg).load_relaxed();
+    if (!g || m->preempt_sent.load_relaxed()) continue;
+    any = m;
+    if (!(g->sigmask & bit)) break;
+  }
+  if (any) preempt_m(any);
 }
 
 }  // namespace gmpt::core
