@@ -122,11 +122,12 @@ $(BUILD)/exports.map: src/os/calls.def tools/list-exports Makefile
 	@mkdir -p $(@D)
 	$(call say,GEN,$@){ echo '{ global:'; tools/list-exports | sed 's/$$/;/'; echo 'local: *; };'; } >$@
 
+# Our calls of our own names stay here: an allocator preloaded before us has mmap() too, and comes back by syscall().
 # Only libc and ld.so may remain in DT_NEEDED (tools/check-needed): no libstdc++, no shared libgcc.
 # Written beside and moved into place, because running programs may have the old file mapped.
 $(LIB): $(lib_objs) $(BUILD)/exports.map
 	$(call say,LD,$@)$(CXX) -shared -nostdlib -o $@.tmp $(lib_objs) $(USER_LDFLAGS) \
-	  -Wl,-soname,$(SONAME) -Wl,--version-script=$(BUILD)/exports.map -Wl,--build-id=sha1 -Wl,-O1 \
+	  -Wl,-soname,$(SONAME) -Wl,--version-script=$(BUILD)/exports.map -Wl,--build-id=sha1 -Wl,-O1 -Wl,-Bsymbolic-functions \
 	  -Wl,-z,defs -Wl,-z,text -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete \
 	  $(LIBFFI) -Wl,--as-needed -lc -l:ld-linux-x86-64.so.2 -lgcc
 	$(Q)mv -f $@.tmp $@

@@ -92,6 +92,7 @@ int wait_for_handler(core::G* g) {
 }
 
 void jump_mask(struct __jmp_buf_tag* env) {
+  rt::tls_syscall_frame = 0;
   if (!env->__mask_was_saved || !rt::on() || !rt::self()) return;
   // sigsetjmp saved the kernel's mask of an M: the thread's, but for what we never block.
   u64 m = bits(&env->__saved_mask);
@@ -172,6 +173,7 @@ GMPT_API void longjmp(struct __jmp_buf_tag* env, int v) noexcept {
   __builtin_unreachable();
 }
 GMPT_API void _longjmp(struct __jmp_buf_tag* env, int v) noexcept {
+  rt::tls_syscall_frame = 0;
   os::real()._longjmp(env, v);
   __builtin_unreachable();
 }

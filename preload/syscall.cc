@@ -7,6 +7,8 @@
 // Invariants
 //   syscall is no cancellation point, and C++ takes it for one that throws nothing: requests are held off
 //   around what might act on them.
+//   A library preloaded beside us may make read() of syscall(SYS_read): the call then comes back while ours is
+//   under way, and goes to the kernel. Ours is the one whose frame lies above.
 //   A clone that shares memory returns in the child on a stack without our frames, so it is made in assembly
 //   by the entry itself.
 #include <poll.h>
@@ -160,7 +162,15 @@ bool waits_or_tells(long n, long a, long b, long c, long d, long e, long f, long
 
 extern "C" long gmpt_syscall(long n, long a, long b, long c, long d, long e, long f) {
   GMPT_NATIVE(syscall, n, a, b, c, d, e, f);
-  long r;
-  if (waits_or_tells(n, a, b, c, d, e, f, &r)) return r;
+  uptr here = reinterpret_cast<uptr>(__builtin_frame_address(0));
+  if (GMPT_LIKELY(!rt::tls_syscall_frame || here >= rt::tls_syscall_frame)) {
+    rt::tls_syscall_frame = here;
+    long r;
+    bool done = waits_or_tells(n, a, b, c, d, e, f, &r);
+    rt::tls_syscall_frame = 0;
+    if (done) return r;
+  } else if (n == SYS_close || n == SYS_dup2 || n == SYS_dup3) {
+    core::fd_closing(as<int>(n == SYS_close ? a : b));
+  }
   return rt::ret(rt::offered([=] { return os::sys(n, a, b, c, d, e, f); }));
 }

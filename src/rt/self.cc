@@ -16,6 +16,7 @@
 namespace gmpt::rt {
 
 __thread G* tls_g __attribute__((tls_model("initial-exec")));
+__thread uptr tls_syscall_frame __attribute__((tls_model("initial-exec")));
 __thread bool tls_vfork_child __attribute__((tls_model("initial-exec")));
 Mode mode = Mode::kCold;
 

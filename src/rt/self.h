@@ -24,6 +24,7 @@ using core::Rt;
 using core::Why;
 
 extern __thread G* tls_g __attribute__((tls_model("initial-exec")));
+extern __thread uptr tls_syscall_frame __attribute__((tls_model("initial-exec")));  // see preload/syscall.cc
 extern __thread bool tls_vfork_child __attribute__((tls_model("initial-exec")));
 
 enum class Mode : u32 { kCold, kOn, kOff };
