@@ -4,6 +4,7 @@
 #include "arch/x86_64.h"
 #include "base/fatal.h"
 #include "base/fmt.h"
+#include "base/mem.h"
 #include "base/options.h"
 #include "os/auxv.h"
 #include "os/clock.h"
@@ -12,6 +13,13 @@
 #include "rt/kstate.h"
 
 #include <linux/auxvec.h>
+#include <string.h>
+
+extern "C" {
+__attribute__((weak)) void __asan_init();
+__attribute__((weak)) void __tsan_init();
+__attribute__((weak)) void __msan_init();
+}
 
 namespace gmpt::rt {
 
@@ -31,6 +39,23 @@ void warn_option(const char* var, const char* value) {
   os::write_err(f.data(), f.size());
 }
 
+// Tools that follow every thread by its kernel thread, or simulate the machine: what runs them, or null.
+const char* tool_around() {
+  for (char** e = os::environ_(); e && *e; e++)
+    if (str_has_prefix(*e, "LD_PRELOAD=") && strstr(*e, "/vgpreload_")) return "valgrind";
+  return __asan_init || __tsan_init || __msan_init ? "a sanitizer's run-time library" : nullptr;
+}
+
+bool stays_native() {
+  const char* tool = tool_around();
+  if (!tool) return false;
+  char buf[160];
+  Fmt f(buf, sizeof buf);
+  f.str("libgmp: threads stay native under ").str(tool).chr('\n');
+  os::write_err(f.data(), f.size());
+  return true;
+}
+
 }  // namespace
 
 // May run before any constructor, on the only thread; a second thread can exist only after this.
@@ -43,7 +68,7 @@ GMPT_NOINLINE Mode warm_up() {
   if (!os::auxv(AT_SECURE)) options_read(os::environ_(), &warn_option);
   const os::LibcPrivate& p = os::libc_private();
   if (p.desc_tid) tid_offset = p.desc_tid[2];
-  mode = options.disable || !tid_offset ? Mode::kOff : Mode::kOn;
+  mode = options.disable || !tid_offset || stays_native() ? Mode::kOff : Mode::kOn;
   if (mode == Mode::kOn) fork_boot(), kstate_boot();
   return mode;
 }
