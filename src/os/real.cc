@@ -6,15 +6,15 @@
 namespace gmpt::os {
 
 Real real_table;
+bool real_ready;
 
 void real_init() {
-  static bool done;
-  if (done) return;
-  done = true;
+  if (real_ready) return;
   void** slot = reinterpret_cast<void**>(&real_table);
 #define GMPT_CALL(name, ...) *slot++ = find_next(#name);
 #include "os/calls.def"
 #undef GMPT_CALL
+  real_ready = true;
 }
 
 }  // namespace gmpt::os

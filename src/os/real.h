@@ -2,7 +2,8 @@
 //
 // What it is
 //   real().name is the next definition of `name` after this library in load order, looked up once, early,
-//   without malloc. Null if this libc does not have it.
+//   without malloc. Null if this libc does not have it. The first question fills the table: constructors
+//   of the program's other objects run before ours, and may call any name.
 //
 // Who may call it
 //   rt and preload. Calling through it on a G means the M blocks in the kernel: announce it (core/sys.h).
@@ -49,6 +50,8 @@
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/base.h"
 
 extern "C" {  // exported by libc, declared in no header (or only with fortification)
 [[noreturn]] void __longjmp_chk(struct __jmp_buf_tag*, int) noexcept;
@@ -112,7 +115,11 @@ struct Real {
 };
 
 extern Real real_table;
+extern bool real_ready;
 void real_init();                 // idempotent; the first call must come before threads exist
-inline const Real& real() { return real_table; }
+inline const Real& real() {
+  if (GMPT_UNLIKELY(!real_ready)) real_init();
+  return real_table;
+}
 
 }  // namespace gmpt::os
