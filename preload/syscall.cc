@@ -26,6 +26,7 @@
 #include "rt/kstate.h"
 #include "rt/offer.h"
 #include "rt/rawcall.h"
+#include "rt/robust.h"
 
 using namespace gmpt;
 
@@ -128,6 +129,9 @@ bool waits_or_tells(long n, long a, long b, long c, long d, long e, long f, long
       if (!rt::self()) return false;
       *out = rt::ret(rt::raw_sigmask(as<int>(a), ptr<u64>(b), ptr<u64>(c), as<size_t>(d)));
       return true;
+    case SYS_get_robust_list: *out = rt::ret(rt::raw_get_robust_list(as<int>(a), ptr<uptr>(b), ptr<size_t>(c))); return true;
+    case SYS_set_tid_address: *out = rt::ret(rt::raw_set_tid_address(ptr<u32>(a))); return true;
+    case SYS_set_robust_list: *out = rt::ret(rt::raw_set_robust_list(as<uptr>(a), as<size_t>(b))); return true;
     case SYS_sigaltstack: *out = sigaltstack(ptr<stack_t>(a), ptr<stack_t>(b)); return true;
     case SYS_mmap: *out = reinterpret_cast<long>(mmap(ptr<void>(a), as<size_t>(b), as<int>(c), as<int>(d), as<int>(e), f)); return true;
     case SYS_mremap: *out = reinterpret_cast<long>(mremap(ptr<void>(a), as<size_t>(b), as<size_t>(c), as<int>(d), ptr<void>(e))); return true;

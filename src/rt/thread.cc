@@ -106,6 +106,7 @@ void thread_end(G* g) {
   os::libc_private().call_tls_dtors();
   run_key_destructors();
   robust_owner_died(g);
+  clear_tid_word(g);
   policy_end(thread_of(g));
   wish_end(thread_of(g));
   // No signal handler may run on a stack that is about to be somebody else's.

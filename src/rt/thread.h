@@ -26,6 +26,8 @@ struct Thread {
   bool bound;                    // own: its M has them in the kernel (policy.cc)
   u32 robust_holds;              // own: why its robust list is its M's (kerneltid.cc)
   u64 m_robust_list;             // own: what the M's was before
+  uptr robust_list;              // own: head set with set_robust_list; 0 = the control block's (robust.cc)
+  u32* clear_tid;                // own: set with set_tid_address, zeroed and woken at the end; may be null
 };
 static_assert(sizeof(Thread) <= sizeof(G::rt));
 
