@@ -4,6 +4,8 @@
 //   T1  life: kJoinable -> kDetached | kDone, kDone -> kGone. Whoever makes the second step of {ended, joined
 //       or detached} gives the G back; who comes later learns ESRCH, as long as nobody else has the G. "Ended" is said on g0, when nothing runs on the thread's stack any more.
 //   T2  The control block is made or reset by the creator, outside the runtime, since libc may allocate.
+//   T3  joiner: who joins, or the thread itself once it is detached. A detach that comes while somebody joins
+//       does nothing, as in glibc: the joiner would never be woken.
 //
 // Rejected
 //   Running the child first: a caller that holds a lock the child wants would wait for itself.
@@ -264,7 +266,8 @@ int thread_join(pthread_t th, void** result, u64 deadline) {
     if (t->life.load_acquire() == Thread::kDone) break;
     t->joiner.store_release(nullptr);
     cancellation_point();
-    t->joiner.store_release(mark);
+    none = nullptr;
+    if (!t->joiner.cas_acq_rel(none, mark)) return EINVAL;
   }
   if (result) *result = t->result;
   u32 done = Thread::kDone;
@@ -289,8 +292,15 @@ int thread_detach(pthread_t th) {
   G* g = g_of(th);
   if (!g) return ESRCH;
   Thread* t = thread_of(g);
+  G* none = nullptr;
   u32 life = Thread::kJoinable;
-  if (t->life.cas_acq_rel(life, Thread::kDetached)) return 0;
+  if (!t->joiner.cas_acq_rel(none, g)) {
+    life = t->life.load_acquire();
+    if (life == Thread::kGone) return ESRCH;
+    if (life != Thread::kDetached) return 0;  // somebody joins
+  } else if (t->life.cas_acq_rel(life, Thread::kDetached)) {
+    return 0;
+  }
   if (life == Thread::kDetached && g->state.load_acquire() != core::GState::kDead) return EINVAL;
   if (life != Thread::kDone || !t->life.cas_acq_rel(life, Thread::kGone)) return ESRCH;
   if (g->pool) {

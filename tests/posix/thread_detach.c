@@ -27,6 +27,28 @@ static long vm_kb(void) {
   fclose(f);
   return kb;
 }
+// Somebody waits in join already: glibc lets the detach do nothing, and programs that end rely on it.
+static int joins;
+static void* detach_self_late(void* a) {
+  WAIT_UNTIL(LOAD(joins));
+  sleep_ms((intptr_t)a);
+  OK(pthread_detach(pthread_self()));
+  return a;
+}
+static void detach_while_joined(int timed) {
+  for (intptr_t ms = 10;; ms *= 2) {
+    STORE(joins, 0);
+    pthread_t t = start(detach_self_late, (void*)ms);
+    struct timespec limit = ts_in(CLOCK_REALTIME, 20 * SEC);
+    void* r = NULL;
+    STORE(joins, 1);
+    int e = timed ? pthread_timedjoin_np(t, &r, &limit) : pthread_join(t, &r);
+    if ((e == EINVAL || e == ESRCH) && ms < 2000) continue;  // a slow machine: it detached first
+    OK(e);
+    EXPECT(r == (void*)ms);
+    return;
+  }
+}
 
 int main(void) {
   watchdog(55);
@@ -75,5 +97,7 @@ int main(void) {
   WAIT_UNTIL(LOAD(ran) == want);
   sleep_ms(20);
   OK(pthread_detach(t));
+  detach_while_joined(0);
+  detach_while_joined(1);
   return 0;
 }
