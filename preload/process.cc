@@ -59,11 +59,14 @@ GMPT_API void abort() noexcept {
 }
 
 GMPT_API void* dlopen(const char* file, int flags) noexcept {
-  void* h = os::real().dlopen(file, flags);
+  char path[4096];
+  void* h = os::real().dlopen(rt::file_for_caller(file, __builtin_return_address(0), path, sizeof path), flags);
   rt::modules_changed();
   return h;
 }
 GMPT_API void* dlmopen(Lmid_t ns, const char* file, int flags) noexcept {
+  char path[4096];
+  if (ns == LM_ID_BASE) file = rt::file_for_caller(file, __builtin_return_address(0), path, sizeof path);
   void* h = os::real().dlmopen(ns, file, flags);
   rt::modules_changed();
   return h;

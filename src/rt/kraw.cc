@@ -63,7 +63,7 @@ bool raw_kstate(long n, long a, long b, long c, long d, long e, i64* out) {
   auto same = [=] { return os::sys(n, a, b, c, d, e); };
   auto mine = [&] { return *out = on_own_m(same), true; };
   switch (n) {
-    case SYS_unshare: case SYS_setns: case SYS_capset: case SYS_set_mempolicy: case SYS_set_robust_list: case SYS_keyctl:
+    case SYS_unshare: case SYS_setns: case SYS_capset: case SYS_set_mempolicy: case SYS_keyctl:
     case SYS_setuid: case SYS_setgid: case SYS_setreuid: case SYS_setregid: case SYS_setresuid: case SYS_setresgid:
     case SYS_setgroups: case SYS_setfsuid: case SYS_setfsgid: case 446 /* landlock_restrict_self */: case SYS_rseq:
       return mine();
