@@ -12,6 +12,7 @@ end is found by these two and ended by pid. As root, servers run as an unprivile
 """
 import os
 import pwd
+import random
 import re
 import resource
 import shutil
@@ -133,9 +134,12 @@ class Run:
 
     @staticmethod
     def port():
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            return s.getsockname()[1]
+        """A free one, below those that the kernel gives to outgoing connections."""
+        while True:
+            port = random.randrange(10000, 32000)
+            with socket.socket() as s:
+                if s.connect_ex(("127.0.0.1", port)):
+                    return port
 
     def until(self, question, what, process=None, seconds=30):
         limit = time.monotonic() + seconds
