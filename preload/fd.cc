@@ -1,6 +1,7 @@
 // preload/fd.cc -- descriptors coming and going: what the netpoller may believe of a number.
 #include <stdarg.h>
 
+#include "rt/closerange.h"
 #include "rt/io.h"
 
 #include "preload/interpose.h"
@@ -50,13 +51,11 @@ GMPT_API int close(int fd) {
 GMPT_API int __close(int fd) { return close(fd); }
 
 GMPT_API int close_range(unsigned lo, unsigned hi, int flags) noexcept {
-  if (rt::on() && !(flags & 4 /* CLOSE_RANGE_CLOEXEC */))
-    for (u64 fd = lo; fd <= hi && fd < 1 << 20; fd++) fd_closing(static_cast<int>(fd));
+  if (rt::on() && !(flags & 4 /* CLOSE_RANGE_CLOEXEC */)) rt::fd_closing_range(lo, hi);
   return os::real().close_range(lo, hi, flags);
 }
 GMPT_API void closefrom(int lo) noexcept {
-  if (rt::on())
-    for (int fd = lo < 0 ? 0 : lo; fd < 1 << 20; fd++) fd_closing(fd);
+  if (rt::on()) rt::fd_closing_range(lo < 0 ? 0 : static_cast<u32>(lo), ~0u);
   os::real().closefrom(lo);
 }
 
