@@ -66,7 +66,8 @@ void m_main(void* arg) {
   if (!m->locked_g) {  // else schedule() waits until somebody brings its G's turn
     P* p = m->next_p;
     m->next_p = nullptr;
-    wire(m, p);
+    if (GMPT_LIKELY(p != nullptr)) wire(m, p);
+    else stop_m(false);  // a spare one
   }
   os::set_mask(m->kmask);
   schedule();
@@ -147,8 +148,27 @@ bool new_m(P* p, bool spinning) {
   return false;
 }
 
+bool spare_m() {
+  u32 n = sched.n_ms.fetch_add_acq_rel(1) + 1;
+  M* m = n <= options.max_ms ? make_m() : nullptr;
+  if (!m) {
+    sched.n_ms.fetch_sub_acq_rel(1);
+    return false;
+  }
+  m->kmask = kernel_mask(blocked_by_all());
+  M* me = reinterpret_cast<M*>(os::gs_base());
+  if (me && me->changed ? template_clones(m) : clone_m(m)) return true;
+  m->gone.store_release(1);
+  drop_m(m);
+  return false;
+}
+
 void no_m_for(M* m) {
   P* p = m->next_p;
+  if (!p) {  // a spare one
+    m->gone.store_release(1);
+    return drop_m(m);
+  }
   bool spinning = m->spinning;
   m->gone.store_release(1);
   drop_m(m);
