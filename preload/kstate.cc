@@ -4,6 +4,7 @@
 //   Each call goes to the kernel thread that the caller keeps from then on (rt/kstate.h), or, for the ids
 //   that POSIX gives to the process, to all of them.
 #include "rt/kstate.h"
+#include "rt/rlimit.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -158,4 +159,22 @@ GMPT_API int initgroups(const char* user, gid_t group) {
   i64 r = rt::set_ids(__NR_setgroups, n, reinterpret_cast<long>(list), 0);
   free(list);
   return static_cast<int>(rt::ret(r));
+}
+
+// ---- limits ----
+
+// One layout on this machine, with and without 64.
+GMPT_API int setrlimit64(__rlimit_resource_t what, const struct rlimit64* l) noexcept {
+  if (rt::on() && what == RLIMIT_NPROC) rt::before_nproc_limit(reinterpret_cast<const struct rlimit*>(l));
+  return os::real().setrlimit64(what, l);
+}
+GMPT_API int setrlimit(__rlimit_resource_t what, const struct rlimit* l) noexcept {
+  return setrlimit64(what, reinterpret_cast<const struct rlimit64*>(l));
+}
+GMPT_API int prlimit64(pid_t pid, __rlimit_resource what, const struct rlimit64* l, struct rlimit64* old) noexcept {
+  if (rt::on() && what == RLIMIT_NPROC && (pid == 0 || pid == getpid())) rt::before_nproc_limit(reinterpret_cast<const struct rlimit*>(l));
+  return os::real().prlimit64(pid, what, l, old);
+}
+GMPT_API int prlimit(pid_t pid, __rlimit_resource what, const struct rlimit* l, struct rlimit* old) noexcept {
+  return prlimit64(pid, what, reinterpret_cast<const struct rlimit64*>(l), reinterpret_cast<struct rlimit64*>(old));
 }

@@ -16,6 +16,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 
@@ -132,6 +133,10 @@ bool waits_or_tells(long n, long a, long b, long c, long d, long e, long f, long
     case SYS_get_robust_list: *out = rt::ret(rt::raw_get_robust_list(as<int>(a), ptr<uptr>(b), ptr<size_t>(c))); return true;
     case SYS_set_tid_address: *out = rt::ret(rt::raw_set_tid_address(ptr<u32>(a))); return true;
     case SYS_set_robust_list: *out = rt::ret(rt::raw_set_robust_list(as<uptr>(a), as<size_t>(b))); return true;
+    case SYS_setrlimit: *out = setrlimit(static_cast<__rlimit_resource_t>(a), ptr<struct rlimit>(b)); return true;
+    case SYS_prlimit64:
+      *out = prlimit(as<pid_t>(a), static_cast<__rlimit_resource>(b), ptr<struct rlimit>(c), ptr<struct rlimit>(d));
+      return true;
     case SYS_sigaltstack: *out = sigaltstack(ptr<stack_t>(a), ptr<stack_t>(b)); return true;
     case SYS_mmap: *out = reinterpret_cast<long>(mmap(ptr<void>(a), as<size_t>(b), as<int>(c), as<int>(d), as<int>(e), f)); return true;
     case SYS_mremap: *out = reinterpret_cast<long>(mremap(ptr<void>(a), as<size_t>(b), as<size_t>(c), as<int>(d), ptr<void>(e))); return true;
