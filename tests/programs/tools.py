@@ -9,7 +9,7 @@ import time
 
 from harness import case
 
-MEGABYTES = 24
+MEGABYTES = 16
 
 
 def words(path, megabytes=MEGABYTES):
@@ -46,8 +46,8 @@ def compressor(name, package, command, unpack, megabytes=MEGABYTES, threaded_unp
 
 
 compressor("pigz -p 8", "pigz", "pigz -p 8 -c", "pigz -dc", threaded_unpack=True)
-compressor("pbzip2 -p8", "pbzip2", "pbzip2 -p8 -c", "pbzip2 -dc", 8, threaded_unpack=True)
-compressor("xz -T8", "xz-utils", "xz -T8 -1 --block-size=1MiB -c", "xz -T8 -dc", 12, threaded_unpack=True)
+compressor("pbzip2 -p8", "pbzip2", "pbzip2 -p8 -c", "pbzip2 -dc", 2, threaded_unpack=True)
+compressor("xz -T8", "xz-utils", "xz -T8 -1 --block-size=1MiB -c", "xz -T8 -dc", 6, threaded_unpack=True)
 compressor("zstd -T8", "zstd", "zstd -T8 -9 -q -c", "zstd -q -dc", threaded_unpack=True)
 
 
@@ -62,7 +62,7 @@ def sysbench(name, *arguments):
 
 
 sysbench("threads, 64", "threads", "--threads=64", "--thread-locks=4")
-sysbench("mutex, 64", "mutex", "--threads=64", "--mutex-num=16", "--mutex-locks=2000", "--mutex-loops=100")
+sysbench("mutex, 64", "mutex", "--threads=64", "--mutex-num=16", "--mutex-locks=50000", "--mutex-loops=100")
 sysbench("cpu, 16", "cpu", "--threads=16", "--cpu-max-prime=5000")
 
 
@@ -150,3 +150,29 @@ def sqlite(run):
     run.rate(960 / (time.monotonic() - begin), "commits/s")
     run.check(out.strip() == "(960, 16) ok []", f"it says {out.strip()}")
     run.check(run.do("sqlite3", path, "pragma integrity_check; select count(*) from t").split() == ["ok", "960"], "the file is not whole")
+
+
+@case("ripgrep -j8 (Rust)", "ripgrep")
+def ripgrep(run):
+    tree = run.dir / "tree"
+    for i in range(60):
+        (tree / f"d{i % 7}" / f"e{i % 5}").mkdir(parents=True, exist_ok=True)
+        (tree / f"d{i % 7}" / f"e{i % 5}" / f"f{i}").write_bytes(words(run.dir / "some.in", 1).read_bytes()[i * 1000:i * 1000 + 600000])
+    begin = time.monotonic()
+    out = run.do("rg", "-j8", "-c", "a[0-9]b", tree, preload=True)
+    run.rate(1 / (time.monotonic() - begin), "1/s")
+    plain = run.do("grep", "-rc", "a[0-9]b", tree)
+    run.check(sorted(out.split()) == sorted(x for x in plain.split() if not x.endswith(":0")) and len(out.split()) > 30, "other counts than grep")
+
+
+@case("fzf (Go, its own scheduler)", "fzf")
+def fzf(run):
+    (run.dir / "lines.in").write_text("\n".join(str(i * 7) for i in range(300000)) + "\n")
+    begin = time.monotonic()
+    out = run.do("fzf", "-f", "4321", "+s", preload=True, stdin=run.dir / "lines.in", timeout=90)
+    run.rate(1 / (time.monotonic() - begin), "1/s")
+
+    def fits(line):         # the letters in this order, anything between
+        it = iter(line)
+        return all(c in it for c in "4321")
+    run.check(out.split() == [str(i * 7) for i in range(300000) if fits(str(i * 7))], "other lines than asked for")
