@@ -64,14 +64,19 @@ void m_main(void* arg) {
   M* m = static_cast<M*>(arg);
   m_begins(m);
   if (!m->locked_g) {  // else schedule() waits until somebody brings its G's turn
+    if (GMPT_UNLIKELY(m->spare)) {
+      m->spare = false;
+      rest_until_woken(m);
+    }
     P* p = m->next_p;
     m->next_p = nullptr;
-    if (GMPT_LIKELY(p != nullptr)) wire(m, p);
-    else stop_m(false);  // a spare one
+    wire(m, p);
   }
   os::set_mask(m->kmask);
   schedule();
 }
+
+Atomic<u32> n_coming;
 
 }  // namespace
 
@@ -93,7 +98,7 @@ M* make_m() {
     m->curg = m->locked_g = nullptr;
     m->next_p = nullptr;
     m->cur_fs = 0;
-    m->spinning = m->lost = m->changed = false;
+    m->spinning = m->lost = m->changed = m->spare = false;
     m->resent = 0;
     m->in_rt = 1;
     return m;
@@ -156,19 +161,33 @@ bool spare_m() {
     return false;
   }
   m->kmask = kernel_mask(blocked_by_all());
+  m->spare = true;
+  n_coming.fetch_add_acq_rel(1);
   M* me = reinterpret_cast<M*>(os::gs_base());
-  if (me && me->changed ? template_clones(m) : clone_m(m)) return true;
-  m->gone.store_release(1);
-  drop_m(m);
-  return false;
+  if (me && me->changed && template_clones(m)) return true;
+  bool there = !(me && me->changed) && clone_m(m);
+  spare_made(m, there);
+  return there;
+}
+
+u32 spares_coming() { return n_coming.load_acquire(); }
+
+// Put on the idle list by who made it: who starts an M next must find it, even if it has not run yet.
+void spare_made(M* m, bool there) {
+  if (there) {
+    os::Guard l(sched.lock);
+    m->idle_link = sched.idle_ms;
+    sched.idle_ms = m;
+    sched.n_idle_m++;
+  } else {
+    m->gone.store_release(1);
+    drop_m(m);
+  }
+  n_coming.fetch_sub_acq_rel(1);
 }
 
 void no_m_for(M* m) {
   P* p = m->next_p;
-  if (!p) {  // a spare one
-    m->gone.store_release(1);
-    return drop_m(m);
-  }
   bool spinning = m->spinning;
   m->gone.store_release(1);
   drop_m(m);
@@ -189,6 +208,7 @@ M* adopt_m0() {
 void m_reset() {
   m_slab.reset();
   dead_ms = nullptr;
+  n_coming.store_relaxed(0);
 }
 
 void run_pinned_elsewhere(G* g) {

@@ -8,6 +8,8 @@ constexpr u64 kMCloneFlags = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000 |
 
 bool new_m(P* p, bool spinning);     // a kernel thread that begins with p; false: none to be had
 bool spare_m();                      // one that goes to rest at once, for a time in which none can be started
+u32 spares_coming();                 // asked for, and not there yet
+void spare_made(M* m, bool there);   // its kernel thread was started, or could not be
 M* make_m();                         // memory and stacks; n_ms is the caller's to count
 bool clone_m(M* m);                  // its kernel thread
 void m_begins(M* m);                 // there, first of all

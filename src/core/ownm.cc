@@ -38,8 +38,11 @@ M* next_asked() {
 void template_main(void*) {
   for (;;) {
     asked_note.clear();
-    while (M* m = next_asked())
-      if (!clone_m(m)) no_m_for(m);
+    while (M* m = next_asked()) {
+      bool spare = m->spare, there = clone_m(m);
+      if (spare) spare_made(m, there);
+      else if (!there) no_m_for(m);
+    }
     asked_note.sleep();
   }
 }
