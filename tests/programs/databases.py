@@ -39,7 +39,8 @@ def sysbench(run, sock, preload, connections, *command, timeout=120):
 
 
 def results(run, out):
-    run.rate(float(re.search(r"transactions:\s+\d+\s+\(([\d.]+) per sec", out)[1]), "transactions/s")
+    m = re.search(r"transactions:\s+(\d+)\s+\(([\d.]+) per sec", out)
+    run.rate(float(m[2]), "transactions/s", int(m[1]))
     run.p99(float(re.search(r"99th percentile:\s+([\d.]+)", out)[1]))
     run.check("reconnects:                          0 " in re.sub(r" +\(", " (", out) or re.search(r"reconnects:\s+0 ", out), "connections were lost")
 
@@ -104,7 +105,8 @@ def postgres(run):
     run.until(lambda: "accept connections" in Path(p.log).read_text(errors="replace"), "postgres", p)
     run.do(*bench, "-i", "-s", 2, "-q", preload=True)
     out = run.do(*bench, "-c", 16, "-j", 4, "-T", run.seconds, preload=True, timeout=run.seconds + 60)
-    run.rate(float(re.search(r"tps = ([\d.]+)", out)[1]), "transactions/s")
+    run.rate(float(re.search(r"tps = ([\d.]+)", out)[1]), "transactions/s",
+             int(re.search(r"transactions actually processed: (\d+)", out)[1]))
     run.check(re.search(r"number of failed transactions: 0 ", out), out)
     sums = run.do(bin_dir / "psql", "-h", "127.0.0.1", "-p", port, "-U", "x", "-At", "postgres", "-c",
                   "select (select sum(abalance) from pgbench_accounts) = (select sum(delta) from pgbench_history), "

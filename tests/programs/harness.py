@@ -58,7 +58,7 @@ class Run:
         self.dir = Path(tempfile.mkdtemp(prefix="programs-"))
         self.dir.chmod(0o777)
         self.started, self.watched, self.logs, self.quiet = [], [], [], []
-        self.result = {"rate": None, "unit": "", "p99": None, "memory": 0, "threads": 0, "gs": None}
+        self.result = {"rate": None, "unit": "", "p99": None, "memory": 0, "threads": 0, "gs": None, "cpu": 0, "work": 1}
         self.over = threading.Event()
         self.sampler = threading.Thread(target=self._sample, daemon=True)
         self.sampler.start()
@@ -179,7 +179,7 @@ class Run:
         """The checking client; sets rate and p99."""
         out = self.do(self.load_tool, protocol, port, connections, self.seconds, *more, timeout=self.seconds + 60)
         values = dict(line.split("\t") for line in out.splitlines())
-        self.rate(float(values["rate"]), "requests/s")
+        self.rate(float(values["rate"]), "requests/s", float(values["rate"]) * self.seconds)
         self.p99(float(values["p99"]) / 1000)
 
     def hang(self, process, what):
@@ -203,8 +203,9 @@ class Run:
         if not fact:
             raise Failure(what)
 
-    def rate(self, value, unit):
-        self.result["rate"], self.result["unit"] = value, unit
+    def rate(self, value, unit, work=1):
+        """work: how much was done, when a run is a time and not an amount."""
+        self.result["rate"], self.result["unit"], self.result["work"] = value, unit, work
 
     def p99(self, milliseconds):
         self.result["p99"] = milliseconds
@@ -229,24 +230,27 @@ class Run:
 
     @staticmethod
     def stats():
-        """(pid, session, threads, resident pages) of every process."""
+        """(pid, session, threads, resident pages, ticks of CPU) of every process."""
         for p in os.listdir("/proc"):
             if p.isdigit():
                 try:
                     with open(f"/proc/{p}/stat", encoding="utf-8", errors="replace") as f:
                         fields = f.read().rpartition(")")[2].split()
-                    yield int(p), int(fields[3]), int(fields[17]), int(fields[21])
+                    yield int(p), int(fields[3]), int(fields[17]), int(fields[21]), int(fields[11]) + int(fields[12])
                 except (OSError, IndexError):
                     continue
 
     def session(self, sid):
-        return [pid for pid, s, _, _ in self.stats() if s == sid]
+        return [pid for pid, s, *_ in self.stats() if s == sid]
 
     def _sample(self):
+        cpu = {}
         while not self.over.wait(0.15):
             watched = set(self.watched)
             if watched:
-                mine = [(t, r) for _, s, t, r in self.stats() if s in watched]
+                mine = [(t, r) for _, s, t, r, _ in self.stats() if s in watched]
+                cpu.update((pid, c) for pid, s, _, _, c in self.stats() if s in watched)
+                self.result["cpu"] = sum(cpu.values()) / os.sysconf("SC_CLK_TCK")
                 if mine:
                     self.result["threads"] = max(self.result["threads"], max(t for t, _ in mine))
                     self.result["memory"] = max(self.result["memory"], sum(r for _, r in mine) * PAGE / 1e6)
@@ -257,7 +261,7 @@ class Run:
         self.sampler.join()
         sessions = {p.pid for p in self.started}
         for _ in range(40):
-            left = [pid for pid, s, _, _ in self.stats() if s in sessions or self._marked(pid)]
+            left = [pid for pid, s, *_ in self.stats() if s in sessions or self._marked(pid)]
             left = [pid for pid in left if not self._zombie(pid)]
             if not left:
                 break

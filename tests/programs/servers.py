@@ -180,7 +180,7 @@ def ask_names(run, port):
         t.join()
     run.check(not wrong, f"{len(wrong)} of {len(times)}: {wrong[:1]}")
     times.sort()
-    run.rate(len(times) / run.seconds, "requests/s")
+    run.rate(len(times) / run.seconds, "requests/s", len(times))
     run.p99(times[int(len(times) * .99)] * 1000)
 
 

@@ -57,7 +57,7 @@ def sysbench(name, *arguments):
         out = run.do("sysbench", *arguments, f"--time={run.seconds}", "--percentile=99", "run", preload=True, timeout=run.seconds + 40)
         events = int(re.search(r"total number of events:\s+(\d+)", out)[1])
         run.check(events > 0, "no events")
-        run.rate(events / float(re.search(r"total time:\s+([\d.]+)s", out)[1]), "events/s")
+        run.rate(events / float(re.search(r"total time:\s+([\d.]+)s", out)[1]), "events/s", events)
         run.p99(float(re.search(r"99th percentile:\s+([\d.]+)", out)[1]))
 
 
@@ -74,7 +74,7 @@ def stress_ng(stressor, *more):
         m = re.search(rf"metrc:.* {stressor} +(\d+) +([\d.]+) ", out)
         run.check(m and int(m[1]) > 0, "nothing was done")
         run.check(not re.search(r"^stress-ng: (fail|error)", out, re.M), "it complains: " + out[-300:])
-        run.rate(int(m[1]) / float(m[2]), "bogo ops/s")
+        run.rate(int(m[1]) / float(m[2]), "bogo ops/s", int(m[1]))
 
 
 for s in ("pthread", "mutex", "futex", "sem", "sock", "switch", "pipe", "mq", "sigq"):
