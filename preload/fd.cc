@@ -1,4 +1,5 @@
 // preload/fd.cc -- descriptors coming and going: what the netpoller may believe of a number.
+#include <netinet/tcp.h>
 #include <stdarg.h>
 
 #include "rt/closerange.h"
@@ -23,7 +24,7 @@ int duplicated(int from, int to) {
   PollDesc* pd = fd_desc(from);
   u32 f = pd ? pd->flags.load_relaxed() : 0;
   if (f & kSeen) pd->flags.fetch_or_acq_rel(kShared);
-  fd_opened(to, (f & (kTypeKnown | kSocket | kStream | kEpollFd)) | kShared);
+  fd_opened(to, (f & (kTypeKnown | kSocket | kStream | kScm | kEpollFd)) | kShared);
   if (!(f & kSeen)) fd_forget(to);
   return to;
 }
@@ -81,15 +82,25 @@ GMPT_API int dup3(int from, int to, int flags) noexcept {
   return duplicated(from, os::real().dup3(from, to, flags));
 }
 
+// Streams whose short reads mean "empty": TCP, and Unix but for what passes with the bytes (kScm). SCTP's, for
+// one, deliver messages.
+namespace {
+u32 socket_flags(int domain, int type, int protocol) {
+  u32 f = kTypeKnown | kSocket | nb(type & SOCK_NONBLOCK);
+  if ((type & 0xf) != SOCK_STREAM) return f;
+  if (domain == AF_UNIX) return f | kStream | kScm;
+  bool tcp = (domain == AF_INET || domain == AF_INET6) && (protocol == 0 || protocol == IPPROTO_TCP);
+  return tcp ? f | kStream : f;
+}
+}  // namespace
+
 GMPT_API int socket(int domain, int type, int protocol) noexcept {
-  int base = type & 0xf;
-  return opened(os::real().socket(domain, type, protocol),
-                kTypeKnown | kSocket | (base == SOCK_STREAM ? u32{kStream} : 0) | nb(type & SOCK_NONBLOCK));
+  return opened(os::real().socket(domain, type, protocol), socket_flags(domain, type, protocol));
 }
 GMPT_API int socketpair(int domain, int type, int protocol, int fds[2]) noexcept {
   int r = os::real().socketpair(domain, type, protocol, fds);
   if (r == 0)
-    for (int i = 0; i < 2; i++) opened(fds[i], kTypeKnown | kSocket | ((type & 0xf) == SOCK_STREAM ? u32{kStream} : 0) | nb(type & SOCK_NONBLOCK));
+    for (int i = 0; i < 2; i++) opened(fds[i], socket_flags(domain, type, protocol));
   return r;
 }
 GMPT_API int pipe(int fds[2]) noexcept {
@@ -155,7 +166,10 @@ GMPT_API int ioctl(int fd, unsigned long req, ...) noexcept {
 GMPT_API int setsockopt(int fd, int level, int name, const void* v, socklen_t n) noexcept {
   int r = os::real().setsockopt(fd, level, name, v, n);
   if (r == 0 && level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO)) rt::timeouts_in_use = true;
-  if (r == 0 && level == SOL_SOCKET && name == SO_RCVLOWAT && rt::on())
-    if (PollDesc* pd = fd_desc(fd)) pd->flags.fetch_and_acq_rel(~u32{kStream});  // short reads say nothing then
+  if (r == 0 && level == SOL_SOCKET && name == SO_RCVLOWAT) rt::low_water_in_use = true;
+  // Short reads say nothing then, nor with TLS in the kernel.
+  bool odd = (level == SOL_SOCKET && name == SO_RCVLOWAT) || (level == IPPROTO_TCP && name == TCP_ULP);
+  if (r == 0 && odd && rt::on())
+    if (PollDesc* pd = fd_desc(fd)) pd->flags.fetch_and_acq_rel(~u32{kStream});
   return r;
 }

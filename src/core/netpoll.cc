@@ -112,7 +112,7 @@ void on_event(const Event& e, GList* l) {
   if (pd->gen != static_cast<u32>(e.data >> 32)) return;  // fetched before a close; its successor is another file
   bool end = e.events & (kEpErr | kEpHup);
   bool in = end || (e.events & (kEpIn | kEpPri | kEpRdhup)), out = end || (e.events & kEpOut);
-  if (end || (e.events & kEpRdhup)) pd->flags.fetch_or_acq_rel(kHup);
+  if (end || (e.events & (kEpRdhup | kEpPri))) pd->flags.fetch_or_acq_rel(kHup);
   if (in) count_edge(pd, kIn);
   if (out) count_edge(pd, kOut);
   if (in) claim_waiters(pd, kIn, true, l);
@@ -210,7 +210,7 @@ void fd_closing(int fd) {
     if (np) {
       os::Guard l2(np->lock);  // a fresh number: nobody else has it, so the order of the two is free
       np->gen++;
-      np->flags.store_release(kSeen | kShared | (f & (kSocket | kStream | kTypeKnown)));
+      np->flags.store_release(kSeen | kShared | (f & (kSocket | kStream | kScm | kTypeKnown)));
       np->moved_users = 0;
       for (u32 d = 0; d < 2; d++)
         for (PollNode* n = pd->head[d].load_relaxed(); n;) {

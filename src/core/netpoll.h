@@ -14,8 +14,8 @@
 //       shows the sample under the lock, and if an edge came since, tries again instead. So an edge is never
 //       lost between an attempt and the wait, however many readers there are.
 //   N2  drained = e: after edge e was counted a read found the queue empty. While edges[kIn] is still e a reader
-//       may wait without asking the kernel. It is never believed once a hang-up was seen (kHup), as that
-//       edge does not come twice.
+//       may wait without asking the kernel. It is never believed once a hang-up or urgent data was seen (kHup):
+//       that edge does not come twice, and reads stop before the urgent mark.
 //   N3  One edge may stand for many items, so it wakes one consumer; who then succeeded wakes the next
 //       (fd_pass_on). A consumer that was woken always makes its attempt before it may leave (cancellation,
 //       timeout), else the wake-up would die with it. Watchers (poll, select) are all woken.
@@ -34,7 +34,7 @@ namespace gmpt::core {
 enum Dir : u32 { kIn = 0, kOut = 1 };
 
 enum FdFlag : u32 {
-  kSeen = 1u << 0, kReg = 1u << 1, kHup = 1u << 4,
+  kSeen = 1u << 0, kReg = 1u << 1, kScm = 1u << 2, kHup = 1u << 4,
   kNbKnown = 1u << 6, kNb = 1u << 7, kTypeKnown = 1u << 8, kSocket = 1u << 9, kStream = 1u << 10, kNoPoll = 1u << 11,
   kShared = 1u << 12, kEpollFd = 1u << 14, kAccepting = 1u << 15
 };

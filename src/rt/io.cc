@@ -8,11 +8,16 @@
 // Invariants
 //   A blocking write of a stream returns when all is written, or what was written before an error or a
 //   signal, as Linux does.
+//   A read that stops early for another reason does not count as short: behind a passed descriptor or where
+//   the writer changes (recvmsg says MSG_CTRUNC if it had no room to say so), before an urgent mark (kHup),
+//   below a low-water mark. SO_RCVLOWAT asks a blocking read to wait for more; only one that blocks does.
 //
 // Rejected
 //   Deciding by fstat what a descriptor is: a number may change its meaning at any time (closed inside
 //   libc); trying is always right. Only descriptors seen being created are known to be sockets.
 #include "rt/io.h"
+
+#include <linux/sockios.h>
 
 #include "base/mem.h"
 
@@ -35,10 +40,18 @@ bool short_means_empty(PollDesc* pd) {
   return (pd->flags.load_relaxed() & (need | kHup)) == need;
 }
 
+int socket_option(int fd, int name) {
+  int v = 0;
+  socklen_t len = sizeof v;
+  return os::sys(__NR_getsockopt, fd, SOL_SOCKET, name, &v, &len) < 0 ? -1 : v;
+}
+
 // The read side's loop. try_once(fd) must not block; full: a result below it means the queue is empty.
 template <class Try, class Block>
-i64 read_loop(int fd, size_t full, bool hint, Why why, Try try_once, Block block) {
+i64 read_loop(int fd, const size_t& full, bool hint, Why why, Try try_once, Block block) {
   Blocked op(fd, kIn, why);
+  if (GMPT_UNLIKELY(low_water_in_use) && op.pd() && !fd_nonblocking(fd, op.pd()) && socket_option(fd, SO_RCVLOWAT) > 1)
+    return blocking([&] { return block(fd); });
   for (;;) {
     PollDesc* pd = op.pd();
     if (!pd) return blocking([&] { return block(op.fd()); });
@@ -128,32 +141,85 @@ i64 write_loop(int fd, size_t n, Why why, Try try_at, Block block_at) {
   }
 }
 
+// An attempt on a Unix stream. stopped: if it was short, then because of what comes with the bytes.
+i64 try_scm(int fd, void* buf, size_t n, int flags, bool* stopped) {
+  struct iovec v = {buf, n};
+  struct msghdr m = {};
+  m.msg_iov = &v;
+  m.msg_iovlen = 1;
+  i64 r = os::sys(__NR_recvmsg, fd, &m, flags | MSG_DONTWAIT);
+  *stopped = m.msg_flags & MSG_CTRUNC;
+  return r;
+}
+
+i64 recv_scm(int fd, void* buf, size_t n, int flags) {
+  size_t full = n;
+  return read_loop(fd, full, true, Why::kRead,
+                   [&](int f) {
+                     bool stopped;
+                     i64 r = try_scm(f, buf, n, flags, &stopped);
+                     full = stopped ? 0 : n;
+                     return r;
+                   },
+                   [&](int f) { return os::sys(__NR_recvfrom, f, buf, n, flags, nullptr, nullptr); });
+}
+
+bool is_unix(int fd, PollDesc* pd) { return pd->flags.load_relaxed() & kScm || socket_option(fd, SO_DOMAIN) == AF_UNIX; }
+
+// TCP or a Unix stream: what MSG_WAITALL asks for can be put together from parts.
+bool plain_stream(int fd) {
+  PollDesc* pd = fd_desc(fd);
+  if (!pd || pd->flags.load_relaxed() & kStream) return pd;
+  if (socket_option(fd, SO_TYPE) != SOCK_STREAM) return false;
+  return is_unix(fd, pd) || socket_option(fd, SO_PROTOCOL) == IPPROTO_TCP;
+}
+
+// MSG_WAITALL: ends early at the end of the stream, at an urgent mark, behind a passed descriptor.
+i64 recv_all(int fd, void* buf, size_t n, int flags, struct sockaddr* from, socklen_t* len) {
+  Blocked op(fd, kIn, Why::kRead);
+  char* p = static_cast<char*>(buf);
+  size_t done = 0;
+  i64 r;
+  bool scm = !from && is_unix(fd, op.pd());
+  for (;;) {
+    u32 seen = fd_edge(op.pd(), kIn);
+    bool stopped = false;
+    if (scm) r = try_scm(op.fd(), p + done, n - done, flags, &stopped);
+    else r = os::sys(__NR_recvfrom, op.fd(), p + done, n - done, flags | MSG_DONTWAIT, from, len);
+    if (r > 0) {
+      done += static_cast<size_t>(r);
+      int mark = 0;
+      if (!scm && op.pd()->flags.load_relaxed() & kHup) os::sys(__NR_ioctl, op.fd(), SIOCATMARK, &mark);
+      if (done == n || stopped || mark) break;
+      continue;
+    }
+    if (r != -EAGAIN || fd_nonblocking(op.fd(), op.pd())) break;
+    r = op.wait(seen);
+    if (r == Blocked::kMustBlock) {
+      r = blocking([&] { return os::sys(__NR_recvfrom, op.fd(), p + done, n - done, flags | MSG_WAITALL, from, len); });
+      if (r > 0) done += static_cast<size_t>(r);
+      break;
+    }
+    if (r < 0) break;
+  }
+  op.done();
+  return done ? static_cast<i64>(done) : r;
+}
+
 }  // namespace
 
 i64 io_recv(int fd, void* buf, size_t n, int flags, struct sockaddr* from, socklen_t* len) {
   cancellation_point();
   if (flags & MSG_DONTWAIT) return os::sys(__NR_recvfrom, fd, buf, n, flags, from, len);
   if ((flags & MSG_WAITALL) && !(flags & (MSG_PEEK | MSG_OOB | MSG_ERRQUEUE))) {
-    size_t done = 0;
-    socklen_t keep = len ? *len : 0;
-    for (;;) {
-      if (len) *len = keep;
-      i64 r = io_recv(fd, static_cast<char*>(buf) + done, n - done, flags & ~MSG_WAITALL, from, len);
-      if (r <= 0) return done ? static_cast<i64>(done) : r;
-      done += static_cast<size_t>(r);
-      u32 f = fd_desc(fd) ? fd_desc(fd)->flags.load_relaxed() : 0;
-      bool stream = f & kStream;
-      if (!stream) {
-        int type = 0;
-        socklen_t l = sizeof type;
-        os::sys(__NR_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &l);
-        stream = type == SOCK_STREAM;
-      }
-      if (!stream || done >= n || fd_nonblocking(fd, fd_desc(fd))) return static_cast<i64>(done);
-    }
+    if (plain_stream(fd)) return recv_all(fd, buf, n, flags & ~MSG_WAITALL, from, len);
+    return blocking([&] { return os::sys(__NR_recvfrom, fd, buf, n, flags, from, len); });
   }
   bool hint = !(flags & ~MSG_NOSIGNAL);
-  return read_loop(fd, n, hint, Why::kRead,
+  PollDesc* pd = fd_desc(fd);
+  bool scm = pd && (pd->flags.load_relaxed() & kScm);
+  if (scm && hint && !from) return recv_scm(fd, buf, n, flags);
+  return read_loop(fd, n, hint && !scm, Why::kRead,
                    [&](int f) { return os::sys(__NR_recvfrom, f, buf, n, flags | MSG_DONTWAIT, from, len); },
                    [&](int f) { return os::sys(__NR_recvfrom, f, buf, n, flags, from, len); });
 }

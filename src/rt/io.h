@@ -68,6 +68,7 @@ i64 blocking(F call) {
   }
 }
 
-extern bool timeouts_in_use;  // somebody set SO_RCVTIMEO or SO_SNDTIMEO since the start
+extern bool timeouts_in_use;   // somebody set SO_RCVTIMEO or SO_SNDTIMEO since the start
+extern bool low_water_in_use;  // somebody set SO_RCVLOWAT since the start
 
 }  // namespace gmpt::rt

@@ -11,7 +11,7 @@ namespace gmpt::rt {
 
 using namespace core;
 
-bool timeouts_in_use;
+bool timeouts_in_use, low_water_in_use;
 
 bool fd_nonblocking(int fd, PollDesc* pd) {
   u32 f = pd ? pd->flags.load_acquire() : 0;

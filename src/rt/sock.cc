@@ -34,7 +34,7 @@ i64 accept_held(G* g, int fd, struct sockaddr* a, socklen_t* len, int flags) {
 
 i64 opened(i64 c, u32 listener, int flags) {
   if (c < 0) return c;
-  u32 f = kTypeKnown | kSocket | (listener & kStream) | kNbKnown | (flags & SOCK_NONBLOCK ? u32{kNb} : 0);
+  u32 f = kTypeKnown | kSocket | (listener & (kStream | kScm)) | kNbKnown | (flags & SOCK_NONBLOCK ? u32{kNb} : 0);
   fd_opened(static_cast<int>(c), f);
   return c;
 }
