@@ -5,7 +5,7 @@
 namespace gmpt {
 
 struct Stats {
-#define COUNTER(name, help) u64 name;
+#define COUNTER(name, help) u64 name = 0;
 #include "base/stats.def"
 #undef COUNTER
 };

@@ -11,7 +11,7 @@
 
 namespace gmpt::core {
 
-Sched sched;
+constinit Sched sched;  // never set up at run time: constructors of other libraries may have made threads by then
 
 // A spinning M found work: it stops spinning and, since others may be asleep while more work exists, lets
 // one more M look. That chain ends when there is no work or no idle P.

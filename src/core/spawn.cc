@@ -17,10 +17,10 @@ namespace gmpt::core {
 namespace {
 
 constexpr u32 kPools = 64;
-StackPool pools[kPools];
+constinit StackPool pools[kPools];
 u32 n_pools;
 GMPT_GLOBAL_LOCK(pools_lock);
-os::Slab g_slab(align_up(sizeof(G), size_t{64}), 256 << 10);
+constinit os::Slab g_slab(align_up(sizeof(G), size_t{64}), 256 << 10);
 Atomic<u64> next_id;
 // Above any kernel thread id, below FUTEX_TID_MASK; 28 bits, so that it fits a CPU-clock id too.
 constexpr i32 kFirstTid = 1 << 22;
