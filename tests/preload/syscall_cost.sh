@@ -7,8 +7,8 @@
 set -u
 command -v strace >/dev/null || { echo "strace is not installed"; exit 77; }
 strace -o /dev/null true 2>/dev/null || { echo "strace may not trace here"; exit 77; }
-prog=$TMPDIR/syscall_cost
-gcc -O1 -D_GNU_SOURCE -pthread -I"$TOP/tests/lib" "$TOP/tests/preload/syscall_cost.c" -o "$prog" || exit 1
+prog=$TMPDIR/echo
+gcc -O1 -D_GNU_SOURCE -pthread -I"$TOP/tests/lib" "$TOP/tests/preload/echo.c" -o "$prog" || exit 1
 
 # count OUT PROCS KIND ITEMS [REQUESTS]: a table of calls and names
 count() {

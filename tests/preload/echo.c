@@ -1,8 +1,9 @@
-// preload/syscall_cost.c -- the programs of syscall_cost.sh: an echo server with a thread for each connection, an accept loop, a ping-pong, and their client.
+// preload/echo.c -- the programs of syscall_cost.sh and echo_many.sh: a server with a thread for each connection, an accept loop, their client.
 //
-//     syscall_cost server echo | accept CONNECTIONS    prints its port, ends after so many
-//     syscall_cost server pipe MESSAGES
-//     syscall_cost client PORT CONNECTIONS REQUESTS   each connection asks REQUESTS times, all of them at once each time
+//     echo server echo | accept CONNECTIONS    prints its port, ends after so many
+//     echo server pipe MESSAGES                a ping-pong between two threads
+//     echo client PORT CONNECTIONS REQUESTS    each connection asks REQUESTS times, all of them at once each time;
+//                                              every reply has to come, and to be its own
 #include "expect.h"
 
 enum { SIZE = 64 };
@@ -53,17 +54,25 @@ static void pipes(int messages) {
   join(t);
 }
 
+static const char* request(char* b, int connection, int round) {
+  memset(b, 0, SIZE);
+  snprintf(b, SIZE, "request %d of connection %d", round, connection);
+  return b;
+}
 static void client(int port, int requests) {
   int* s = malloc((size_t)connections * sizeof *s);
-  char b[SIZE] = {0}, in[SIZE];
+  char b[SIZE], in[SIZE];
   for (int i = 0; i < connections; i++) {
     s[i] = (int)SYS(socket(AF_INET, SOCK_STREAM, 0));
     struct sockaddr_in a = loopback(htons((in_port_t)port));
     SYS(connect(s[i], (struct sockaddr*)&a, sizeof a));
   }
   for (int r = 0; r < requests; r++) {
-    for (int i = 0; i < connections; i++) EXPECT_EQ(write(s[i], b, SIZE), SIZE);
-    for (int i = 0; i < connections; i++) read_all(s[i], in, SIZE);
+    for (int i = 0; i < connections; i++) EXPECT_EQ(write(s[i], request(b, i, r), SIZE), SIZE);
+    for (int i = 0; i < connections; i++) {
+      read_all(s[i], in, SIZE);
+      EXPECT(!memcmp(in, request(b, i, r), SIZE));
+    }
   }
   for (int i = 0; i < connections; i++) {
     shutdown(s[i], SHUT_WR);
@@ -74,7 +83,7 @@ static void client(int port, int requests) {
 }
 
 int main(int argc, char** argv) {
-  watchdog(90);
+  watchdog(110);
   EXPECT(argc >= 4);
   connections = atoi(argv[3]);
   echoes = !strcmp(argv[2], "echo");
