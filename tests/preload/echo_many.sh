@@ -11,7 +11,7 @@ files=$(ulimit -n)
 
 # one CONNECTIONS REQUESTS NAME=VALUE...
 one() {
-  local connections=$1 requests=$2 server port= status
+  local connections=$1 requests=$2 server port='' status
   shift 2
   if [ "$files" != unlimited ] && (( files < connections + 100 )); then
     echo "$connections connections: skipped, only $files descriptors"
