@@ -3,11 +3,8 @@
 //     storm [seed [seconds [actors]]]
 //
 // Every thread draws from a generator seeded by (seed, its number): a run is repeatable up to timing.
-// The watcher is a forked process, not a thread: it stays alive whatever happens to the threads. When
-// nothing has moved for 20 s it prints what each kernel thread is doing, kills the run and says so.
 // flags: -std=c++17
 // timeout: 90
-#include <sys/mman.h>
 #include <atomic>
 #include <condition_variable>
 #include <exception>
@@ -16,53 +13,7 @@
 #include <string>
 #include <vector>
 #include "expect.h"
-
-struct Shared {
-  std::atomic<uint64_t> progress;
-  std::atomic<int> done;
-};
-static Shared* shared;
-
-// ---- the watcher ----
-
-static void print_file(const char* path, const char* only) {
-  FILE* f = fopen(path, "r");
-  char l[300];
-  while (f && fgets(l, sizeof l, f))
-    if (!only || !strncmp(l, only, strlen(only))) fprintf(stderr, " %.*s", (int)strcspn(l, "\n"), l);
-  if (f) fclose(f);
-}
-static void watch(pid_t pid) {
-  uint64_t last = ~0ull;
-  int64_t since = now_ns();
-  while (!shared->done && getppid() == pid) {
-    usleep(50000);
-    uint64_t p = shared->progress;
-    if (p != last) {
-      last = p;
-      since = now_ns();
-    }
-    if (now_ns() - since < 20 * SEC) continue;
-    fprintf(stderr, "storm: no progress for 20 s after %llu steps; kernel threads of %d:\n", (unsigned long long)p, pid);
-    char name[300];
-    snprintf(name, sizeof name, "/proc/%d/task", pid);
-    DIR* d = opendir(name);
-    for (dirent* e; d && (e = readdir(d));) {
-      if (e->d_name[0] == '.') continue;
-      fprintf(stderr, "  %s:", e->d_name);
-      static const char* const files[][2] = {{"comm", nullptr}, {"syscall", nullptr}, {"status", "State"}};
-      for (auto& f : files) {
-        snprintf(name, sizeof name, "/proc/%d/task/%s/%s", pid, e->d_name, f[0]);
-        print_file(name, f[1]);
-      }
-      fprintf(stderr, "\n");
-    }
-    fflush(stderr);
-    kill(pid, SIGKILL);
-    _exit(1);
-  }
-  _exit(0);
-}
+#include "watcher.h"
 
 // ---- what all threads share ----
 
@@ -525,17 +476,13 @@ static void* actor(void* a) {
 }
 
 int main(int argc, char** argv) {
+  start_watcher(argv);
   seed = argc > 1 ? strtoull(argv[1], nullptr, 0) : (uint64_t)now_ns() * 2654435761u % 1000000007u;
   double seconds = argc > 2 ? atof(argv[2]) : 3;
   size_t crowd = argc > 3 ? (size_t)atoi(argv[3]) : 32;
   printf("seed %llu\n", (unsigned long long)seed);
   fflush(stdout);
   signal(SIGPIPE, SIG_IGN);
-  void* map = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  EXPECT(map != MAP_FAILED);
-  shared = new (map) Shared();
-  pid_t me = getpid(), watcher = (pid_t)SYS(fork());
-  if (watcher == 0) watch(me);
 
   static const int types[] = {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK,
                               PTHREAD_MUTEX_ADAPTIVE_NP};
@@ -585,8 +532,6 @@ int main(int argc, char** argv) {
   int v;
   SYS(sem_getvalue(&three, &v));
   EXPECT_EQ(v, 3);
-  shared->done = 1;
-  reap_ok(watcher);
   printf("ok: %llu steps, %llu threads, %llu forks\n", (unsigned long long)steps(), (unsigned long long)threads_made,
          (unsigned long long)forks_made);
   return 0;
