@@ -80,6 +80,9 @@ conformance: all tools-test  ## the Open POSIX Test Suite, native against preloa
 programs: all tools-test  ## programs of Debian, natively and preloaded: one table; T=regex picks some
 	$(Q)tests/programs/run --lib $(LIB) --build $(BUILD) $(if $(T),--filter '$(T)') $(if $(R),--rounds $(R))
 
+suites: all tools-test  ## the tests of libuv and libevent, native against preloaded; T=regex picks some
+	$(Q)tests/suites/run --lib $(LIB) $(if $(T),--filter '$(T)')
+
 models: tools-test  ## check the protocols with spin
 	$(Q)tests/run --build $(BUILD) --only model
 
@@ -102,7 +105,7 @@ help:  ## this list
 tools-test tools-bench: tools-%: config.mk
 	@tools/bootstrap --packages $*
 
-.PHONY: all check unit stress stress-quick conformance programs models bench bench-programs demo clean distclean help \
+.PHONY: all check unit stress stress-quick conformance suites programs models bench bench-programs demo clean distclean help \
         install uninstall tools-test tools-bench
 
 # ---- the library -----------------------------------------------------------------------------------
