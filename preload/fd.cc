@@ -1,5 +1,6 @@
 // preload/fd.cc -- descriptors coming and going: what the netpoller may believe of a number.
 #include <netinet/tcp.h>
+#include <linux/close_range.h>
 #include <stdarg.h>
 
 #include "rt/closerange.h"
@@ -33,6 +34,11 @@ void closing(int fd) {
   if (rt::on() && fd >= 0) fd_closing(fd);
 }
 
+void replacing(int fd) {
+  if (netpoll_owns(fd)) netpoll_vacate(fd);
+  closing(fd);
+}
+
 // The real call may block (lingering sockets, network file systems).
 template <class F>
 auto offered(F call) {
@@ -46,18 +52,35 @@ auto offered(F call) {
 }  // namespace
 
 GMPT_API int close(int fd) {
+  if (rt::on() && netpoll_owns(fd)) return static_cast<int>(rt::ret(-EBADF));
   closing(fd);
   return offered([=] { return os::real().close(fd); });
 }
 GMPT_API int __close(int fd) { return close(fd); }
 
+namespace {
+// The range in pieces, around our own numbers.
+template <class F>
+int close_pieces(unsigned lo, unsigned hi, F close_piece) {
+  rt::fd_closing_range(lo, hi);
+  int a = netpoll_own(0), b = netpoll_own(1), r = 0;
+  u64 from = lo;
+  for (int own : {min_of(a, b), max_of(a, b)}) {
+    if (own < 0 || static_cast<unsigned>(own) < from || static_cast<unsigned>(own) > hi) continue;
+    if (static_cast<unsigned>(own) > from) r = close_piece(static_cast<unsigned>(from), static_cast<unsigned>(own) - 1);
+    if (r != 0) return r;
+    from = static_cast<u64>(own) + 1;
+  }
+  return from <= hi ? close_piece(static_cast<unsigned>(from), hi) : r;
+}
+}  // namespace
+
 GMPT_API int close_range(unsigned lo, unsigned hi, int flags) noexcept {
-  if (rt::on() && !(flags & 4 /* CLOSE_RANGE_CLOEXEC */)) rt::fd_closing_range(lo, hi);
-  return os::real().close_range(lo, hi, flags);
+  if (!rt::on() || (flags & CLOSE_RANGE_CLOEXEC) || lo > hi) return os::real().close_range(lo, hi, flags);
+  return close_pieces(lo, hi, [=](unsigned a, unsigned b) { return os::real().close_range(a, b, flags); });
 }
 GMPT_API void closefrom(int lo) noexcept {
-  if (rt::on()) rt::fd_closing_range(lo < 0 ? 0 : static_cast<u32>(lo), ~0u);
-  os::real().closefrom(lo);
+  if (!rt::on() || close_range(lo < 0 ? 0 : static_cast<unsigned>(lo), ~0u, 0) != 0) os::real().closefrom(lo);
 }
 
 GMPT_API int fclose(FILE* f) {
@@ -72,13 +95,13 @@ GMPT_API int pclose(FILE* f) {
 
 GMPT_API int dup(int fd) noexcept { return duplicated(fd, os::real().dup(fd)); }
 GMPT_API int dup2(int from, int to) noexcept {
-  if (from != to && rt::on() && os::sys(__NR_fcntl, from, F_GETFD) >= 0) closing(to);
+  if (from != to && rt::on() && os::sys(__NR_fcntl, from, F_GETFD) >= 0) replacing(to);
   int r = os::real().dup2(from, to);
   return from == to ? r : duplicated(from, r);
 }
 GMPT_API int __dup2(int from, int to) { return dup2(from, to); }
 GMPT_API int dup3(int from, int to, int flags) noexcept {
-  if (from != to && rt::on() && os::sys(__NR_fcntl, from, F_GETFD) >= 0) closing(to);
+  if (from != to && rt::on() && os::sys(__NR_fcntl, from, F_GETFD) >= 0) replacing(to);
   return duplicated(from, os::real().dup3(from, to, flags));
 }
 

@@ -23,7 +23,8 @@ constexpr u32 kEpIn = 1, kEpPri = 2, kEpOut = 4, kEpErr = 8, kEpHup = 16, kEpRdh
 struct Event { u32 events; u64 data; } __attribute__((packed));
 
 PollDesc* table;
-i32 epfd = -1, breakfd = -1;
+Atomic<i32> epfd{-1}, breakfd{-1};
+Atomic<i32>* const own[] = {&epfd, &breakfd};
 Atomic<u32> started;
 Atomic<u32> n_waiters;
 Atomic<u32> breaking;
@@ -41,10 +42,10 @@ bool start() {
   i64 e2 = os::sys(__NR_fcntl, e, 1030 /* F_DUPFD_CLOEXEC */, 1000), b2 = os::sys(__NR_fcntl, b, 1030, 1000);
   if (e2 >= 0) os::sys(__NR_close, e), e = e2;
   if (b2 >= 0) os::sys(__NR_close, b), b = b2;
-  epfd = static_cast<i32>(e);
-  breakfd = static_cast<i32>(b);
+  epfd.store_relaxed(static_cast<i32>(e));
+  breakfd.store_relaxed(static_cast<i32>(b));
   Event ev{kEpIn, kBreakTag};
-  os::sys(__NR_epoll_ctl, epfd, 1, breakfd, &ev);
+  os::sys(__NR_epoll_ctl, e, 1, b, &ev);
   sched.last_poll.store_release(1);
   started.store_release(1);
   return true;
@@ -57,9 +58,9 @@ i64 ensure_registered(PollDesc* pd, int fd) {
   if (f & kNoPoll && f & kSeen) return -os::kEPERM;
   if (!start()) return -os::kEPERM;
   Event ev{kEpIn | kEpOut | kEpPri | kEpRdhup | kEpEt, static_cast<u32>(fd) | u64{pd->gen} << 32};
-  i64 r = os::sys(__NR_epoll_ctl, epfd, f & kReg ? 3 /* MOD */ : 1 /* ADD */, fd, &ev);
-  if (r == -os::kEEXIST) r = os::sys(__NR_epoll_ctl, epfd, 3, fd, &ev);
-  else if (r == -os::kENOENT) r = os::sys(__NR_epoll_ctl, epfd, 1, fd, &ev);
+  i64 r = os::sys(__NR_epoll_ctl, epfd.load_relaxed(), f & kReg ? 3 /* MOD */ : 1 /* ADD */, fd, &ev);
+  if (r == -os::kEEXIST) r = os::sys(__NR_epoll_ctl, epfd.load_relaxed(), 3, fd, &ev);
+  else if (r == -os::kENOENT) r = os::sys(__NR_epoll_ctl, epfd.load_relaxed(), 1, fd, &ev);
   if (r == 0) pd->flags.fetch_or_acq_rel(kReg);
   else if (r == -os::kEPERM) pd->flags.fetch_or_acq_rel(kNoPoll);
   return r;
@@ -132,10 +133,10 @@ void netpoll(i64 delay, GList* out) {
   for (;;) {
     if (delay <= 0 || no_pwait2) {
       i64 ms = delay < 0 ? -1 : delay == 0 ? 0 : min_of((delay + 999999) / 1000000, i64{1000000000});
-      n = os::sys(__NR_epoll_pwait, epfd, ev, kBatch, ms, 0, 8);
+      n = os::sys(__NR_epoll_pwait, epfd.load_relaxed(), ev, kBatch, ms, 0, 8);
     } else {
       os::Ts t = os::to_ts(static_cast<u64>(delay));
-      n = os::sys(441 /* epoll_pwait2 */, epfd, ev, kBatch, &t, 0, 8);
+      n = os::sys(441 /* epoll_pwait2 */, epfd.load_relaxed(), ev, kBatch, &t, 0, 8);
       if (n == -os::kENOSYS) {
         no_pwait2 = true;
         continue;
@@ -148,7 +149,7 @@ void netpoll(i64 delay, GList* out) {
     if (ev[i].data == kBreakTag) {
       if (delay != 0) {
         u64 junk;
-        os::sys(__NR_read, breakfd, &junk, 8);
+        os::sys(__NR_read, breakfd.load_relaxed(), &junk, 8);
         breaking.store_release(0);
       }
       continue;
@@ -166,7 +167,7 @@ void netpoll(i64 delay, GList* out) {
 void netpoll_break() {
   if (!started.load_acquire() || breaking.exchange_acq_rel(1)) return;
   u64 one = 1;
-  os::sys(__NR_write, breakfd, &one, 8);
+  os::sys(__NR_write, breakfd.load_relaxed(), &one, 8);
 }
 
 PollDesc* fd_desc(int fd) {
@@ -228,7 +229,7 @@ void fd_closing(int fd) {
   }
   // The kernel drops the registration with the last reference to the file; only if there may be others is
   // it taken back by hand, else their traffic would wake us.
-  if ((f & kReg) && (waiting || (f & kShared) || fds_shared)) os::sys(__NR_epoll_ctl, epfd, 2, fd, 0);
+  if ((f & kReg) && (waiting || (f & kShared) || fds_shared)) os::sys(__NR_epoll_ctl, epfd.load_relaxed(), 2, fd, 0);
   pd->gen++;
   pd->flags.store_release(0);
 }
@@ -311,10 +312,24 @@ void fd_more(PollDesc* pd, Dir dir) {
   count_edge(pd, dir);
 }
 
+int netpoll_own(u32 i) { return own[i]->load_relaxed(); }
+bool netpoll_owns(int fd) { return fd >= 0 && (fd == epfd.load_relaxed() || fd == breakfd.load_relaxed()); }
+
+// Who sleeps on the old number sleeps on the same instance.
+void netpoll_vacate(int fd) {
+  os::Guard l(start_lock);
+  for (Atomic<i32>* f : own) {
+    if (fd < 0 || fd != f->load_relaxed()) continue;
+    i64 to = os::sys(__NR_fcntl, fd, 1030, 1000);
+    if (to >= 0) f->store_relaxed(static_cast<i32>(to));
+  }
+}
+
 void netpoll_child() {
-  if (epfd >= 0) os::sys(__NR_close, epfd);
-  if (breakfd >= 0) os::sys(__NR_close, breakfd);
-  epfd = breakfd = -1;
+  for (Atomic<i32>* f : own) {
+    if (f->load_relaxed() >= 0) os::sys(__NR_close, f->load_relaxed());
+    f->store_relaxed(-1);
+  }
   started.store_release(0);
   n_waiters.store_relaxed(0);
   breaking.store_relaxed(0);

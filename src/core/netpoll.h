@@ -85,6 +85,11 @@ void fd_pass_on(Rt& rt, PollDesc* pd, Dir dir);
 
 void fd_more(PollDesc* pd, Dir dir);   // as if an edge had come: there may be more to take
 
+// The program closes what it likes: our own numbers are not its to close, and to dup2 something to them it may have them.
+bool netpoll_owns(int fd);
+int netpoll_own(u32 i);                // 0 or 1; -1: none
+void netpoll_vacate(int fd);
+
 void netpoll_child();                  // forked child: forget the parent's epoll instance
 extern bool fds_shared;                // the process forked once: every open file may be shared
 

@@ -36,7 +36,8 @@ void fd_closing_range(u32 lo, u32 hi) {
   hi = min_of(hi, kTable - 1);
   i64 dir = hi < lo || hi - lo < kFew ? -1 : os::sys(__NR_open, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (dir < 0) {
-    for (u64 fd = lo; fd <= hi; fd++) core::fd_closing(static_cast<int>(fd));
+    for (u64 fd = lo; fd <= hi; fd++)
+      if (!core::netpoll_owns(static_cast<int>(fd))) core::fd_closing(static_cast<int>(fd));
     return;
   }
   alignas(8) char buf[2048];
@@ -44,7 +45,7 @@ void fd_closing_range(u32 lo, u32 hi) {
     for (i64 at = 0; at < n;) {
       const Entry* e = reinterpret_cast<const Entry*>(buf + at);
       u32 fd;
-      if (number(e->name, &fd) && fd >= lo && fd <= hi && fd != static_cast<u32>(dir)) core::fd_closing(static_cast<int>(fd));
+      if (number(e->name, &fd) && fd >= lo && fd <= hi && fd != static_cast<u32>(dir) && !core::netpoll_owns(static_cast<int>(fd))) core::fd_closing(static_cast<int>(fd));
       at += e->size;
     }
   os::sys(__NR_close, dir);
