@@ -21,7 +21,7 @@ GMPT_API pid_t __fork() { return fork(); }
 
 GMPT_API int daemon(int nochdir, int noclose) noexcept {
   GMPT_NATIVE(daemon, nochdir, noclose);
-  core::fds_shared = true;
+  core::fds_shared();
   rt::TrueFs fs;
   return os::real().daemon(nochdir, noclose);
 }

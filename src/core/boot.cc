@@ -125,7 +125,7 @@ void after_fork_child(G* g) {
   os::fs_give(g->fs);  // also after a fork that libc made by itself, without before_fork()
   signals_child(g);
   os::gs_set(0);
-  fds_shared = true;
+  fds_shared();
   netpoll_child();
   waitq_reset();
   spawn_reset();

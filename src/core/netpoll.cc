@@ -11,7 +11,7 @@
 
 namespace gmpt::core {
 
-bool fds_shared;
+Atomic<u32> fork_era;
 
 namespace {
 
@@ -185,6 +185,7 @@ void fd_opened(int fd, u32 flags) {
   os::Guard l(pd->lock);
   pd->gen++;
   pd->drained.store_relaxed(0);
+  pd->era.store_relaxed(fork_era.load_acquire());
   pd->flags.store_release(kSeen | flags);
 }
 
@@ -229,7 +230,7 @@ void fd_closing(int fd) {
   }
   // The kernel drops the registration with the last reference to the file; only if there may be others is
   // it taken back by hand, else their traffic would wake us.
-  if ((f & kReg) && (waiting || (f & kShared) || fds_shared)) os::sys(__NR_epoll_ctl, epfd.load_relaxed(), 2, fd, 0);
+  if ((f & kReg) && (waiting || !fd_private(pd))) os::sys(__NR_epoll_ctl, epfd.load_relaxed(), 2, fd, 0);
   pd->gen++;
   pd->flags.store_release(0);
 }

@@ -59,6 +59,7 @@ struct PollDesc {
   Atomic<u32> drained;   // N2; 0 = no
   u32 gen;               // lock
   u32 moved_users;       // lock: waiters that came here from a closed number
+  Atomic<u32> era;       // fork_era when it was opened
   Atomic<PollNode*> head[2];
   PollNode* tail[2];     // lock
 };
@@ -91,6 +92,14 @@ int netpoll_own(u32 i);                // 0 or 1; -1: none
 void netpoll_vacate(int fd);
 
 void netpoll_child();                  // forked child: forget the parent's epoll instance
-extern bool fds_shared;                // the process forked once: every open file may be shared
+// A fork shares every file that is open then; what is opened later is this process's own. Counted before and
+// after, so that a number that comes while it happens counts as shared.
+extern Atomic<u32> fork_era;
+inline void fds_shared() { fork_era.fetch_add_acq_rel(1); }
+
+// Nobody else, no process and no other number, can change the file's flags or take what comes.
+inline bool fd_private(PollDesc* pd) {
+  return (pd->flags.load_acquire() & (kSeen | kShared)) == kSeen && pd->era.load_relaxed() == fork_era.load_relaxed();
+}
 
 }  // namespace gmpt::core

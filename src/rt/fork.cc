@@ -56,9 +56,11 @@ TrueFs::~TrueFs() {
 void fork_boot() { __register_atfork(nullptr, nullptr, in_child, nullptr); }
 
 pid_t do_fork() {
-  core::fds_shared = true;
+  core::fds_shared();
   TrueFs fs;
-  return os::real().fork();
+  pid_t pid = os::real().fork();
+  core::fds_shared();
+  return pid;
 }
 
 }  // namespace gmpt::rt

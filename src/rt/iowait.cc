@@ -2,8 +2,7 @@
 //
 // Invariants
 //   The program's O_NONBLOCK decides what it sees, and is read, never written. What is remembered of it
-//   counts only for descriptors that no other process and no other number can change (kSeen, not kShared,
-//   never forked).
+//   counts only for descriptors that no other process and no other number can change (fd_private).
 #include "os/clock.h"
 #include "rt/io.h"
 
@@ -15,7 +14,7 @@ bool timeouts_in_use, low_water_in_use;
 
 bool fd_nonblocking(int fd, PollDesc* pd) {
   u32 f = pd ? pd->flags.load_acquire() : 0;
-  bool ours = (f & kSeen) && !(f & kShared) && !fds_shared;
+  bool ours = pd && fd_private(pd);
   if (ours && (f & kNbKnown)) return f & kNb;
   i64 fl = os::sys(__NR_fcntl, fd, F_GETFL);
   bool nb = fl >= 0 && (fl & O_NONBLOCK);
@@ -30,7 +29,7 @@ namespace {
 
 u64 socket_timeout(int fd, PollDesc* pd, Dir dir) {
   u32 f = pd->flags.load_relaxed();
-  if ((f & kSeen) && !fds_shared && !timeouts_in_use) return kNever;
+  if ((f & kSeen) && !timeouts_in_use && pd->era.load_relaxed() == fork_era.load_relaxed()) return kNever;
   if ((f & kTypeKnown) && !(f & kSocket)) return kNever;
   struct timeval tv = {0, 0};
   socklen_t len = sizeof tv;

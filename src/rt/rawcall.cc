@@ -23,7 +23,7 @@ namespace gmpt::rt {
 i64 raw_fork(long nr, long a, long b, long c, long d, long e) {
   G* g = self();
   if (!g) return os::sys(nr, a, b, c, d, e);
-  core::fds_shared = true;
+  core::fds_shared();
   TrueFs fs;
   u64 all = ~os::sig_bit(os::kSigSegv), old;
   os::sigprocmask(0, &all, &old);
@@ -37,6 +37,7 @@ i64 raw_fork(long nr, long a, long b, long c, long d, long e) {
     return 0;
   }
   os::sigprocmask(2, &old, nullptr);
+  core::fds_shared();
   return r;
 }
 

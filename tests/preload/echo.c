@@ -1,6 +1,7 @@
 // preload/echo.c -- the programs of syscall_cost.sh and echo_many.sh: a server with a thread for each connection, an accept loop, their client.
 //
 //     echo server echo | accept CONNECTIONS    prints its port, ends after so many
+//     echo server daemon CONNECTIONS           the same as echo, in a process that was forked and forks
 //     echo server pipe MESSAGES                a ping-pong between two threads
 //     echo client PORT CONNECTIONS REQUESTS    each connection asks REQUESTS times, all of them at once each time;
 //                                              every reply has to come, and to be its own
@@ -19,6 +20,11 @@ static void* echo(void* arg) {
 
 static int echoes, connections;
 static void* server(void* arg) {
+  if (arg) {  // with threads, and before the first connection
+    pid_t pid = (pid_t)SYS(fork());
+    if (pid == 0) _exit(0);
+    reap_ok(pid);
+  }
   int l = tcp_listen(4096);
   printf("%d\n", ntohs(name_of(l).sin_port));
   fflush(stdout);
@@ -86,9 +92,17 @@ int main(int argc, char** argv) {
   watchdog(110);
   EXPECT(argc >= 4);
   connections = atoi(argv[3]);
-  echoes = !strcmp(argv[2], "echo");
+  echoes = strcmp(argv[2], "accept") != 0;
+  int as_daemon = !strcmp(argv[2], "daemon");
+  if (as_daemon) {
+    pid_t pid = (pid_t)SYS(fork());
+    if (pid > 0) {
+      reap_ok(pid);
+      return 0;
+    }
+  }
   if (!strcmp(argv[1], "client")) client(atoi(argv[2]), argc > 4 ? atoi(argv[4]) : 0);
   else if (!strcmp(argv[2], "pipe")) pipes(connections);
-  else join(start(server, NULL));
+  else join(start(server, num(as_daemon)));
   return 0;
 }

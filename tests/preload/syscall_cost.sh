@@ -52,15 +52,18 @@ bound() {
 
 a=$TMPDIR/a b=$TMPDIR/b
 for procs in 1 2; do
-  count "$a" $procs echo 64 20
-  count "$b" $procs echo 64 80
-  t=$(difference "$a" "$b" $((64 * 60)))
-  bound "echo, GOMAXPROCS=$procs" "$t" 1050 recvfrom
-  bound "echo, GOMAXPROCS=$procs" "$t" 1010 sendto
-  bound "echo, GOMAXPROCS=$procs" "$t" 10 epoll_ctl
-  bound "echo, GOMAXPROCS=$procs" "$t" 500 epoll_wait epoll_pwait epoll_pwait2
-  # Not the monitor's, which go by the clock: strace makes everything slow. futex: kernel threads also wake each other.
-  bound "echo, GOMAXPROCS=$procs" "$t" 50 ! recvfrom sendto epoll_ctl epoll_wait epoll_pwait epoll_pwait2 futex nanosleep openat read close
+  for kind in echo daemon; do
+    what="$kind, GOMAXPROCS=$procs"
+    count "$a" $procs $kind 64 20
+    count "$b" $procs $kind 64 80
+    t=$(difference "$a" "$b" $((64 * 60)))
+    bound "$what" "$t" 1050 recvfrom
+    bound "$what" "$t" 1010 sendto
+    bound "$what" "$t" 10 epoll_ctl
+    bound "$what" "$t" 500 epoll_wait epoll_pwait epoll_pwait2
+    # Not the monitor's, which go by the clock: strace makes everything slow. futex: kernel threads also wake each other.
+    bound "$what" "$t" 50 ! recvfrom sendto epoll_ctl epoll_wait epoll_pwait epoll_pwait2 futex nanosleep openat read close
+  done
 
   count "$a" $procs accept 100
   count "$b" $procs accept 600
