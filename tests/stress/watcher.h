@@ -1,7 +1,7 @@
 // stress/watcher.h -- a second process that notices a standstill.
 //
 // It is a process, not a thread: it stays alive whatever happens to the threads. When nothing has moved for
-// 20 s it prints what each kernel thread is doing, kills the run and says so. It is the parent, and the storm
+// 20 s it prints what each kernel thread is doing, and its stack if there is gdb, kills the run and says so. It is the parent, and the storm
 // a program that was executed anew: a process that ever forked treats its descriptors with more care.
 #pragma once
 #include <sys/mman.h>
@@ -56,6 +56,12 @@ EXPECT_NORETURN static void watch(pid_t pid) {
       fprintf(stderr, "storm: no progress for 20 s after %llu steps; kernel threads of %d:\n", (unsigned long long)p, pid);
       print_threads(pid);
       fflush(stderr);
+      char command[300];  // says nothing where there is no gdb
+      snprintf(command, sizeof command,
+               "timeout 60 gdb -nx -q -batch -p %d -ex 'set pagination off' -ex 'thread apply all bt 25' "
+               "-ex 'call (void)gmpt_dump()' >&2 2>&1", pid);
+      unsetenv("LD_PRELOAD");
+      if (system(command) == -1) fprintf(stderr, "no gdb\n");
       kill(pid, SIGKILL);
       _exit(1);
     }
