@@ -62,11 +62,15 @@ static bool is_socket(int fd) {
   return S_ISSOCK(st.st_mode);
 }
 
+// The longest piece at a time; not so short that a stream takes seconds.
+static size_t piece(Rng* r, uint64_t n) { return std::max<uint64_t>(1 + pick(r, pick(r, 4) ? 3000 : 100000), n / 500); }
+
 static void pour(Rng* r, int fd, uint64_t key, uint64_t from, uint64_t n) {
-  std::vector<uint8_t> b(1 + pick(r, pick(r, 4) ? 3000 : 100000));
+  std::vector<uint8_t> b(piece(r, n));
   bool sock = is_socket(fd);
   for (uint64_t at = from; at < from + n;) {
     size_t k = std::min<uint64_t>(b.size(), 1 + pick(r, from + n - at));
+    if (k < b.size() / 8) k = std::min<uint64_t>(b.size(), from + n - at);
     for (size_t i = 0; i < k; i++) b[i] = byte_at(key, at + i);
     size_t half = k / 2;
     iovec v[2] = {{b.data(), half}, {b.data() + half, k - half}};
@@ -111,7 +115,7 @@ static void await_input(Rng* r, int fd) {
 
 // Reads until n bytes came; returns at the end of the stream too, with what came.
 static uint64_t drain(Rng* r, int fd, uint64_t key, uint64_t from, uint64_t n) {
-  std::vector<uint8_t> b(1 + pick(r, pick(r, 4) ? 3000 : 100000));
+  std::vector<uint8_t> b(piece(r, n));
   bool sock = is_socket(fd);
   uint64_t got = 0;
   while (got < n) {
