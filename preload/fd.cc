@@ -3,6 +3,7 @@
 #include <linux/close_range.h>
 #include <stdarg.h>
 
+#include "core/boot.h"
 #include "rt/closerange.h"
 #include "rt/io.h"
 
@@ -34,6 +35,14 @@ void closing(int fd) {
   if (rt::on() && fd >= 0) fd_closing(fd);
 }
 
+// The lock is taken even if nobody seems to wait: who registers a number links itself under the same hold.
+void closed(int fd) {
+  PollDesc* pd = rt::on() && awake() && fd >= 0 ? fd_desc(fd) : nullptr;
+  if (!pd) return;
+  Rt rt(rt::self());
+  fd_closed(rt, pd);
+}
+
 void replacing(int fd) {
   if (netpoll_owns(fd)) netpoll_vacate(fd);
   closing(fd);
@@ -54,7 +63,9 @@ auto offered(F call) {
 GMPT_API int close(int fd) {
   if (rt::on() && netpoll_owns(fd)) return static_cast<int>(rt::ret(-EBADF));
   closing(fd);
-  return offered([=] { return os::real().close(fd); });
+  int r = offered([=] { return os::real().close(fd); });
+  closed(fd);
+  return r;
 }
 GMPT_API int __close(int fd) { return close(fd); }
 
@@ -71,7 +82,10 @@ int close_pieces(unsigned lo, unsigned hi, F close_piece) {
     if (r != 0) return r;
     from = static_cast<u64>(own) + 1;
   }
-  return from <= hi ? close_piece(static_cast<unsigned>(from), hi) : r;
+  if (from <= hi) r = close_piece(static_cast<unsigned>(from), hi);
+  // Nobody else reads beside who closes thousands; in a forked child nobody at all.
+  for (u64 fd = lo; awake() && fd <= hi && fd < 4096; fd++) closed(static_cast<int>(fd));
+  return r;
 }
 }  // namespace
 
@@ -85,24 +99,35 @@ GMPT_API void closefrom(int lo) noexcept {
 
 GMPT_API int fclose(FILE* f) {
   // libc closes the descriptor inside, out of sight.
-  if (rt::on() && f) closing(fileno(f));
-  return offered([=] { return os::real().fclose(f); });
+  int fd = rt::on() && f ? fileno(f) : -1;
+  closing(fd);
+  int r = offered([=] { return os::real().fclose(f); });
+  closed(fd);
+  return r;
 }
 GMPT_API int pclose(FILE* f) {
-  if (rt::on() && f) closing(fileno(f));
-  return offered([=] { return os::real().pclose(f); });
+  int fd = rt::on() && f ? fileno(f) : -1;
+  closing(fd);
+  int r = offered([=] { return os::real().pclose(f); });
+  closed(fd);
+  return r;
 }
 
 GMPT_API int dup(int fd) noexcept { return duplicated(fd, os::real().dup(fd)); }
 GMPT_API int dup2(int from, int to) noexcept {
   if (from != to && rt::on() && os::sys(__NR_fcntl, from, F_GETFD) >= 0) replacing(to);
   int r = os::real().dup2(from, to);
-  return from == to ? r : duplicated(from, r);
+  if (from == to) return r;
+  duplicated(from, r);
+  closed(r);
+  return r;
 }
 GMPT_API int __dup2(int from, int to) { return dup2(from, to); }
 GMPT_API int dup3(int from, int to, int flags) noexcept {
   if (from != to && rt::on() && os::sys(__NR_fcntl, from, F_GETFD) >= 0) replacing(to);
-  return duplicated(from, os::real().dup3(from, to, flags));
+  int r = duplicated(from, os::real().dup3(from, to, flags));
+  closed(r);
+  return r;
 }
 
 // Streams whose short reads mean "empty": TCP, and Unix but for what passes with the bytes (kScm). SCTP's, for

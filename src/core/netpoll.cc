@@ -235,6 +235,22 @@ void fd_closing(int fd) {
   pd->flags.store_release(0);
 }
 
+void fd_closed(Rt& rt, PollDesc* pd) {
+  GList l;
+  {
+    os::Guard g(pd->lock);
+    for (u32 d = 0; d < 2; d++) {
+      while (PollNode* n = pd->head[d].load_relaxed()) {
+        Waiter* w = n->w;
+        u32 seq = n->seq;
+        unlink(pd, n);
+        wake_claimed(w, w->claim(seq, Reason::kWoken), &l);
+      }
+    }
+  }
+  rt.ready(&l);
+}
+
 void fd_release(PollNode* n) {
   PollDesc* pd = n->pd;
   bool last;

@@ -67,6 +67,7 @@ struct PollDesc {
 PollDesc* fd_desc(int fd);             // null: beyond the table
 void fd_opened(int fd, u32 flags);     // just created under our eyes
 void fd_closing(int fd);               // before the close: waiters keep the open file through another number
+void fd_closed(Rt& rt, PollDesc* pd);  // after it: who began to wait in between waits for nothing, and is woken to learn it
 void fd_forget(int fd);                // may have been closed or replaced unseen
 void fd_release(PollNode* n);          // after an operation that ended on a moved number
 
