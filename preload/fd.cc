@@ -1,6 +1,7 @@
 // preload/fd.cc -- descriptors coming and going: what the netpoller may believe of a number.
 #include <netinet/tcp.h>
 #include <linux/close_range.h>
+#include <initializer_list>
 #include <stdarg.h>
 
 #include "core/boot.h"
