@@ -24,7 +24,7 @@ VforkStart gmpt_vfork_begin() {
   if (!rt::on() || !core::awake()) return {nullptr, reinterpret_cast<void*>(os::real().vfork)};
   core::G* g = rt::self();
   if (!g) return {nullptr, reinterpret_cast<void*>(&fork)};  // a kernel thread: it has no G to suspend
-  core::fds_shared = true;
+  core::fds_shared();
   core::pin(g);
   core::before_fork(g);
   core::sys_begin();
@@ -36,6 +36,7 @@ void gmpt_vfork_child() { rt::tls_vfork_child = true; }
 
 int gmpt_vfork_parent(core::G* g, long r) {
   rt::tls_vfork_child = false;
+  core::fds_shared();  // what others opened meanwhile
   core::sys_end();
   core::after_fork_parent(g);
   core::unpin(g);

@@ -71,9 +71,7 @@ const char* boot(i64 g_word, G** main_g) {
   cpu_tsc0 = arch::rdtsc();
   if (const char* missing = os::tcb_init(g_word)) return missing;
   if (!os::fs_init(options.fs)) return "a way to set the FS base";
-  i64 e = os::sys(__NR_epoll_create1, 02000000);
-  if (e < 0) return "epoll";
-  os::sys(__NR_close, e);
+  if (!netpoll_boot()) return "epoll";
   preempt_boot();
   if (!make_ps()) return "memory";
   if (os::gettid() == sched.pid) {

@@ -31,13 +31,15 @@ Atomic<u32> breaking;
 bool no_pwait2;
 GMPT_GLOBAL_LOCK(start_lock);
 
-bool start() {
-  if (started.load_acquire()) return true;
-  os::Guard l(start_lock);
-  if (started.load_relaxed()) return true;
+bool make() {  // start_lock held, or alone
+  if (epfd.load_relaxed() >= 0) return true;
   i64 e = os::sys(__NR_epoll_create1, 02000000);
   i64 b = os::sys(__NR_eventfd2, 0, 02004000);
-  if (e < 0 || b < 0) return false;
+  if (e < 0 || b < 0) {
+    if (e >= 0) os::sys(__NR_close, e);
+    if (b >= 0) os::sys(__NR_close, b);
+    return false;
+  }
   // High numbers: programs expect the lowest ones for themselves, and some close or count them.
   i64 e2 = os::sys(__NR_fcntl, e, 1030 /* F_DUPFD_CLOEXEC */, 1000), b2 = os::sys(__NR_fcntl, b, 1030, 1000);
   if (e2 >= 0) os::sys(__NR_close, e), e = e2;
@@ -46,6 +48,14 @@ bool start() {
   breakfd.store_relaxed(static_cast<i32>(b));
   Event ev{kEpIn, kBreakTag};
   os::sys(__NR_epoll_ctl, e, 1, b, &ev);
+  return true;
+}
+
+bool start() {
+  if (started.load_acquire()) return true;
+  os::Guard l(start_lock);
+  if (started.load_relaxed()) return true;
+  if (!make()) return false;
   sched.last_poll.store_release(1);
   started.store_release(1);
   return true;
@@ -88,17 +98,20 @@ void unlink(PollDesc* pd, PollNode* n) {
   n_waiters.fetch_sub_acq_rel(1);
 }
 
-// pd locked: all watchers and one consumer.
+// pd locked: all watchers and one consumer. That one stays linked until it runs, so that a close before its attempt
+// moves it as it moves those who wait: else it would read from whatever file has the number next.
 void claim_waiters(PollDesc* pd, u32 d, bool watchers, GList* l) {
   bool consumer = false;
   for (PollNode* n = pd->head[d].load_relaxed(); n;) {
     PollNode* after = n->next;
-    if (n->watcher ? watchers : !consumer) {
-      bool is_watcher = n->watcher;
-      Waiter* w = n->w;
+    Waiter* w = n->w;
+    if (n->watcher && watchers) {
       u32 seq = n->seq;
       unlink(pd, n);
-      if (wake_claimed(w, w->claim(seq, Reason::kWoken), l) && !is_watcher) consumer = true;
+      wake_claimed(w, w->claim(seq, Reason::kWoken), l);
+    } else if (!n->watcher && !consumer && !n->claimed) {
+      n->claimed = true;  // by us, or it has ended its wait otherwise
+      consumer = wake_claimed(w, w->claim(n->seq, Reason::kWoken), l);
     }
     n = after;
   }
@@ -167,7 +180,7 @@ void netpoll(i64 delay, GList* out) {
 void netpoll_break() {
   if (!started.load_acquire() || breaking.exchange_acq_rel(1)) return;
   u64 one = 1;
-  os::sys(__NR_write, breakfd.load_relaxed(), &one, 8);
+  if (os::sys(__NR_write, breakfd.load_relaxed(), &one, 8) < 0) breaking.store_release(0);
 }
 
 PollDesc* fd_desc(int fd) {
@@ -281,6 +294,7 @@ Reason fd_wait(Rt& rt, PollDesc* pd, PollNode* n, int fd, Dir dir, u32 seen, u64
   n->seq = w.seq;
   n->fd = fd;
   n->dir = dir;
+  n->claimed = false;
   link(pd, n);
   pd->lock.unlock();
   Reason r = w.block(deadline, why, reinterpret_cast<const void*>(static_cast<uptr>(fd)));
@@ -327,6 +341,32 @@ void fd_pass_on(Rt& rt, PollDesc* pd, Dir dir) {
 void fd_more(PollDesc* pd, Dir dir) {
   os::Guard l(pd->lock);
   count_edge(pd, dir);
+}
+
+bool netpoll_boot() { return make(); }
+
+namespace {
+i32 private_own[2];  // sysmon's: the numbers in its table; -1 = it shares the program's
+}
+
+bool netpoll_private_table() {
+  private_own[0] = private_own[1] = -1;
+  u32 a = static_cast<u32>(min_of(epfd.load_relaxed(), breakfd.load_relaxed())), b = static_cast<u32>(max_of(epfd.load_relaxed(), breakfd.load_relaxed()));
+  if (epfd.load_relaxed() < 0 || os::sys(436 /* close_range */, b + 1, ~0u, 2 /* CLOSE_RANGE_UNSHARE */) != 0) return false;
+  if (a + 1 < b) os::sys(436, a + 1, b - 1, 0);
+  if (a > 0) os::sys(436, 0, a - 1, 0);
+  for (u32 i = 0; i < 2; i++) private_own[i] = own[i]->load_relaxed();
+  return true;
+}
+
+void netpoll_follow() {
+  for (u32 i = 0; i < 2; i++) {
+    i32 now = own[i]->load_relaxed();
+    if (GMPT_LIKELY(private_own[i] == now || private_own[i] < 0)) continue;
+    os::sys(__NR_dup3, private_own[i], now, 02000000);
+    os::sys(__NR_close, private_own[i]);
+    private_own[i] = now;
+  }
 }
 
 int netpoll_own(u32 i) { return own[i]->load_relaxed(); }

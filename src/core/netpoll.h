@@ -48,6 +48,7 @@ struct PollNode {
   u32 seq = 0;
   i32 fd = -1;           // the number to use from now on; close() of the waited one changes it
   u32 dir = 0;
+  bool claimed = false;  // pd's lock: its turn has come
   bool watcher = false;  // woken by every edge, consumes nothing
   bool linked = false;
 };

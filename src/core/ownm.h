@@ -8,7 +8,8 @@
 // Invariants
 //   O1  A G that asked for nothing never runs on a changed M.
 //   O2  Ms for everybody are cloned by Ms that are not changed, or by the template: a kernel thread that
-//       was made before the first change and does nothing else.
+//       was made before the first change and does nothing else. (The first is sysmon's, with its table of
+//       descriptors.)
 //   O3  The process's first kernel thread never ends (its end looks like the process's); it sleeps for good.
 #pragma once
 #include "core/sched.h"

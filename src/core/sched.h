@@ -49,6 +49,7 @@ struct Sched {
   Atomic<u32> n_ms;
   Atomic<u32> n_gs;                 // alive
   Atomic<u32> sysmon_waits;
+  Atomic<u32> sysmon_up;            // it has its own table of descriptors
   M* sysmon = nullptr;              // once; its note is what sysmon_waits is about
   Atomic<u64> sysmon_until;         // when sysmon wakes by itself [until]
   Atomic<u32> sysmon_poke;          // futex it sleeps on
@@ -104,6 +105,9 @@ void netpoll_break();
 bool netpoll_has_waiters();
 void netpoll(i64 delay_ns, GList* out);   // -1 block, 0 look
 bool netpoll_started();
+bool netpoll_boot();                      // makes its descriptors, so that sysmon can have them in a table of its own
+bool netpoll_private_table();             // sysmon: what it opens shall not take the numbers that the program expects
+void netpoll_follow();                    // sysmon: netpoll_vacate may have moved them
 bool netpoll_start();                     // needed for timers too: the poller is what sleeps until the next one
 
 // ---- sysmon.cc / preempt.cc ----

@@ -5,10 +5,12 @@
 //   Y1  It sleeps 20 µs to 10 ms, doubling after 50 rounds without anything to do, never past the next
 //       timer that no poller waits for, and for good while every P is idle: an idle process makes no
 //       wake-ups at all.
-//   Y3  To signals it is an M at rest that never works: when every other M runs threads that block a signal, it is
-//       the one that takes it for the thread that does not.
 //   Y2  Taking the P of an M that runs on is safe (sys.h); the checks below are policy, so a wrong guess
 //       costs time, never correctness.
+//   Y3  To signals it is an M at rest that never works: when every other M runs threads that block a signal, it is
+//       the one that takes it for the thread that does not.
+//   Y4  Its table of descriptors is its own and holds the poller's two: what it opens in /proc never has a number
+//       that the program expects next.
 //
 // Who touches what
 //   The since/looked/asked fields of P and M are its own.
@@ -18,6 +20,7 @@
 #include "base/fmt.h"
 #include "base/options.h"
 #include "core/m_start.h"
+#include "core/ownm.h"
 #include "core/preempt.h"
 #include "core/sched.h"
 #include "core/signal.h"
@@ -218,6 +221,10 @@ void ask_for_short_slice() {
 void sysmon_main(void* arg) {
   M* m = static_cast<M*>(arg);
   m_begins(m);
+  // The trace goes to the program's standard error. An M of sysmon's making would have its table.
+  if (!options.schedtrace_ms && template_tid()) m->changed = netpoll_private_table();
+  sched.sysmon_up.store_release(1);
+  os::futex_wake(&sched.sysmon_up, 1);
   ask_for_short_slice();
   u64 delay = 20 * kUs, next_trace = 0;
   u32 quiet = 0;
@@ -242,6 +249,7 @@ void sysmon_main(void* arg) {
     sched.sysmon_poke.store_relaxed(0);
     now = os::now_ns();
     bool did = false;
+    netpoll_follow();
     late_timers(now);
     late_poll(now);
     if (signals_waiting()) {  // every P is busy, or all rest and the M that got it slept on
@@ -288,6 +296,7 @@ void start_sysmon() {
   i64 r = gmpt_clone(kMCloneFlags, reinterpret_cast<void*>(m->g0_sp), &tid, reinterpret_cast<void*>(os::fs_initial()), nullptr, &sysmon_main, m);
   os::sigprocmask(2, &old, nullptr);
   GMPT_CHECK(r > 0, "cannot start the monitor");
+  while (!sched.sysmon_up.load_acquire()) os::futex_wait(&sched.sysmon_up, 0);  // its copies of descriptors are closed
 }
 
 }  // namespace gmpt::core
