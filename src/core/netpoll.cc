@@ -346,7 +346,7 @@ void fd_more(PollDesc* pd, Dir dir) {
 bool netpoll_boot() { return make(); }
 
 namespace {
-i32 private_own[2];  // sysmon's: the numbers in its table; -1 = it shares the program's
+i32 private_own[2] = {-1, -1};  // sysmon's: the numbers in its table; -1 = it shares the program's
 }
 
 bool netpoll_private_table() {
@@ -383,6 +383,7 @@ void netpoll_vacate(int fd) {
 }
 
 void netpoll_child() {
+  private_own[0] = private_own[1] = -1;
   for (Atomic<i32>* f : own) {
     if (f->load_relaxed() >= 0) os::sys(__NR_close, f->load_relaxed());
     f->store_relaxed(-1);

@@ -43,8 +43,9 @@ struct P {
   u32 seen_tick, seen_sys_tick;
   M* seen_owner;                   // who held it
   u64 since;                       // since when all of the above is unchanged
-  u64 looked_at;                   // last look into /proc
-  u64 asleep_at;                   // where it was found asleep then; 0 = it ran
+  u64 looked_at;                   // when it was last looked at whether it sleeps
+  u64 looked_cpu;                  // the M's processor time then
+  bool asleep;                     // what was found
   u64 asked_at;                    // when preemption was requested in this slice; 0 = not
 };
 

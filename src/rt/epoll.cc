@@ -10,7 +10,7 @@
 //   E2  Waiters are consumers: one for each edge. Who got events wakes the next, which finds the rest or
 //       waits again. That is the kernel's own chain of wake-ups for threads on one instance, and one-shot
 //       events wake one thread.
-//   E3  ready is cleared before each question (core/netpoll.h, N1).
+//   E3  The count of edges is read before each question (core/netpoll.h, N1); the first is asked outside the runtime.
 //
 // Rejected
 //   Watchers, as in poll: with sixteen threads on one instance each event would wake all of them.
@@ -49,15 +49,17 @@ i64 blocking_call(int ep, epoll_event* events, int max, const os::Ts* t, const u
   return got == 0 && ms > kMost ? -os::kEINTR : got;
 }
 
-i64 rounds(Rt& rt, int ep, epoll_event* events, int max, u64 limit) {
+// asked: there was nothing, at an edge count of *asked.
+i64 rounds(Rt& rt, int ep, epoll_event* events, int max, u64 limit, const u32* asked) {
   int fd = ep;
   core::PollNode node;
   core::PollDesc* pd = desc_of(fd);
   if (!pd) return kRefused;
-  i64 r;
+  i64 r = 0;
   for (Reason why = Reason::kNone;;) {
-    u32 seen = core::fd_edge(pd, core::kIn);
-    r = ask(fd, events, max);
+    u32 seen = asked ? *asked : core::fd_edge(pd, core::kIn);
+    if (!asked) r = ask(fd, events, max);
+    asked = nullptr;
     if (r != 0) break;
     if (why == Reason::kTimeout) break;
     if (why == Reason::kInterrupted || why == Reason::kClosed) {
@@ -82,15 +84,19 @@ i64 epoll_wait(int ep, epoll_event* events, int max, u64 limit, const u64* mask)
   cancellation_point();
   if (limit == kBadDeadline) return -os::kEINVAL;
   if (mask && !readable(mask, sizeof *mask)) return -os::kEFAULT;
+  core::PollDesc* pd = ep >= 0 ? core::fd_desc(ep) : nullptr;
+  u32 edge = pd ? core::fd_edge(pd, core::kIn) : 0;
   i64 r = ask(ep, events, max);
   if (r != 0 || limit == 0) return r;  // unlike poll, epoll without waiting does not look at signals
+  const u32* asked = &edge;
   G* g = self();
   Signals sig(g, mask);
   do {
     {
       Rt rt(g);
       sig.begin();
-      r = rounds(rt, ep, events, max, limit);
+      r = rounds(rt, ep, events, max, limit, asked);
+      asked = nullptr;
       sig.end(r);
     }
     if (r == kRefused) r = sig.block(limit, [&](os::Ts* t, u64* m) { return blocking_call(ep, events, max, t, m); });
