@@ -121,6 +121,7 @@ bool retake(P* p, u64 now, u64 slice, bool others_wait) {
     }
   }
   if (ran < slice || !queued) return false;
+  if (in_user && m->in_sys.load_relaxed()) return true;  // no signal into a call that may be half done: the next look takes the P
   if (!p->asked_at) p->asked_at = now;
   if (in_user && now - p->asked_at > kTakeAnyway) return take(p, word);
   if (options.preempt && !(in_user && p->asleep)) preempt_m(m);
