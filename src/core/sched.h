@@ -53,7 +53,6 @@ struct Sched {
   M* sysmon = nullptr;              // once; its note is what sysmon_waits is about
   Atomic<u64> sysmon_until;         // when sysmon wakes by itself [until]
   Atomic<u32> sysmon_poke;          // futex it sleeps on
-  Atomic<u64> rest_mask;            // what Ms at rest block, as last decided
   Stats stats;                      // what has no P: racy adds, good enough for people
   i32 pid = 0;
   u64 boot_ns = 0;

@@ -12,6 +12,7 @@
 #include "core/preempt.h"
 #include "core/sigqueue.h"
 #include "core/sys.h"
+#include "os/clock.h"
 #include "os/fs.h"
 
 namespace gmpt::core {
@@ -262,12 +263,11 @@ u64 blocked_by_all() {
   return m;
 }
 
-void open_mask(M* m) {
-  u64 want = kernel_mask(blocked_by_all());
-  sched.rest_mask.store_relaxed(want);
+void open_mask(M* m, u64 also) {
+  u64 want = kernel_mask(blocked_by_all() | also);
   if (GMPT_LIKELY(m->kmask == want)) return;
-  m->kmask = want;
   os::set_mask(want);
+  as_atomic(&m->kmask).store_release(want);  // after it: resting_open believes this
 }
 
 u64 kernel_mask(u64 mask) {
@@ -359,12 +359,13 @@ u64 change_mask(G* g, int how, const u64* set) {
       os::set_mask(m->kmask);
     }
     if (signal_pending_for(g) || signals_waiting()) m->pending.fetch_or_acq_rel(kPendSignal);
-    if (GMPT_UNLIKELY(now & ~old)) fresh = kernel_mask(blocked_by_all()) & ~sched.rest_mask.load_relaxed();
-    if (GMPT_UNLIKELY(fresh)) kick_resting();
+    if (GMPT_UNLIKELY(now & ~old)) fresh = kernel_mask(blocked_by_all()) & now & ~old;
+    if (GMPT_UNLIKELY(fresh) && resting_open(fresh)) kick_resting();
   }
   leave();
   // What this thread sends next must find them blocking. They answer in some 20 us; a bound, in case one is off its CPU.
-  for (int i = 0; fresh && i < 1000 && resting_open(fresh); i++) os::sched_yield();
+  if (GMPT_UNLIKELY(fresh))
+    for (u64 limit = os::now_ns() + 20 * kMs; resting_open(fresh) && os::now_ns() < limit;) os::sched_yield();
   return old;
 }
 

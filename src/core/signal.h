@@ -50,7 +50,7 @@ bool signals_ours();                  // the kernel holds our handlers
 // and only if some thread is.
 void mask_counted(u64 from, u64 to);  // a G's mask changes; 0 at birth and death
 u64 blocked_by_all();
-void open_mask(M* m);                 // on g0, before m sleeps
+void open_mask(M* m, u64 also_blocked = 0);  // on g0, before m sleeps
 
 i64 set_action(int sig, const SigAction* sa, SigAction* old);
 u64 change_mask(G* g, int how, const u64* set);   // the old mask; delivers what became unblocked

@@ -244,9 +244,12 @@ void sysmon_main(void* arg) {
   u64 delay = 20 * kUs, next_trace = 0;
   u32 quiet = 0;
   bool quick = false;
+  u64 blocked_before = ~u64{0};
   for (;;) {
     bool trace = options.schedtrace_ms != 0;
-    open_mask(m);
+    u64 blocked = blocked_by_all();
+    open_mask(m, blocked_before);  // what a thread opens for a moment, as in ppoll(), is that thread's to take
+    blocked_before = blocked;
     if (!trace && deep_sleep(m)) {
       delay = 20 * kUs;
       quiet = 0;
