@@ -81,7 +81,8 @@ static void* writes(void* a) {
 
 int main(void) {
   main_thread = pthread_self();
-  struct sigaction sa = {.sa_handler = on_signal};
+  // Not blocked while its handler runs: else the next one is rightly another thread's.
+  struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_NODEFER};
   OK(sigaction(SIGTERM, &sa, NULL));
   OK(sigaction(SIGUSR1, &sa, NULL));
   OK(sigaction(SIGALRM, &sa, NULL));
