@@ -153,6 +153,11 @@ bool new_m(P* p, bool spinning) {
   return false;
 }
 
+M* m_of_caller() {
+  M* m = reinterpret_cast<M*>(os::gs_base());
+  return m && m->tid == os::gettid() ? m : nullptr;
+}
+
 bool spare_m() {
   u32 n = sched.n_ms.fetch_add_acq_rel(1) + 1;
   M* m = n <= options.max_ms ? make_m() : nullptr;

@@ -15,6 +15,7 @@ bool clone_m(M* m);                  // its kernel thread
 void m_begins(M* m);                 // there, first of all
 void drop_m(M* m);                   // it has none (any more); reused once m->gone is 1
 void no_m_for(M* m);                 // m cannot be started: as new_m's false, later
+M* m_of_caller();                     // null: not an M. A kernel thread of libc's making inherits the GS base of one
 M* adopt_m0();                       // the calling kernel thread becomes an M (boot only)
 void run_pinned_elsewhere(G* g);     // on g0: g may run on its own M only; the caller gets another P later
 void m_reset();                      // forked child

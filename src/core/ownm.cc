@@ -132,7 +132,7 @@ void post_errand(G* g) {
   g->errand.store_release(1);
   fence();  // [kick]
   M* m = g->m;
-  if (m && m == mm()) m->pending.fetch_or_acq_rel(kPendSignal);
+  if (m && m == m_of_caller()) m->pending.fetch_or_acq_rel(kPendSignal);
   else if (m && m->curg == g) os::tgkill(sched.pid, m->tid, preempt_sig);
 }
 

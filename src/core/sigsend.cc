@@ -8,12 +8,12 @@
 // Memory orders
 //   A slot's tid is stored before its id with release; readers load the id with acquire.
 #include "base/mem.h"
+#include "core/m_start.h"
 #include "core/ownm.h"
 #include "core/park.h"
 #include "core/preempt.h"
 #include "core/sigqueue.h"
 #include "core/sys.h"
-#include "os/fs.h"
 
 namespace gmpt::core {
 
@@ -88,12 +88,13 @@ i64 post_signal(G* g, int sig, const os::SigInfo& info) {
   u32 w = g->waiter.word.load_acquire();
   GList l;
   if (wake_claimed(&g->waiter, g->waiter.claim(w >> 8, Reason::kInterrupted), &l)) {
-    if (!l.empty()) ready_list(&l, mm()->curg != nullptr);
+    M* me = m_of_caller();
+    if (!l.empty()) ready_list(&l, me && me->curg);
     return 0;
   }
-  M* m = g->m;
-  if (m && m != mm() && m->curg == g) os::tgkill(sched.pid, m->tid, preempt_sig);
-  if (m == mm()) m->pending.fetch_or_acq_rel(kPendSignal);
+  M *m = g->m, *me = m ? m_of_caller() : nullptr;
+  if (m && m != me && m->curg == g) os::tgkill(sched.pid, m->tid, preempt_sig);
+  if (m && m == me) m->pending.fetch_or_acq_rel(kPendSignal);
   return 0;
 }
 
@@ -108,7 +109,7 @@ void request_cancel(G* g) {
   if ((g->cancellable && cancel_due(g)) || cancel_async(g)) {
     GList l;
     if (wake_claimed(&g->waiter, g->waiter.claim(w >> 8, Reason::kInterrupted), &l)) {
-      if (!l.empty()) ready_list(&l, os::gs_base() != 0);
+      if (!l.empty()) ready_list(&l, m_of_caller() != nullptr);
       return;
     }
   }
