@@ -4,22 +4,10 @@
 #include "core/boot.h"
 #include "core/signal.h"
 #include "preload/interpose.h"
+#include "rt/cpuclock.h"
 #include "rt/policy.h"
 
 using namespace gmpt;
-
-namespace {
-
-// The clock id that pthread_getcpuclockid makes of a tid: ~tid in the upper 29 bits, 110 below.
-core::G* g_of_clock(clockid_t c) {
-  if ((c & 7) != 6) return nullptr;
-  i32 tid = ~(c >> 3);
-  for (core::G* g = core::sched.all_gs.load_acquire(); g; g = g->all_next)
-    if (g->tid == tid && g->state.load_acquire() != core::GState::kDead) return g;
-  return nullptr;
-}
-
-}  // namespace
 
 GMPT_API int clock_gettime(clockid_t c, struct timespec* t) noexcept {
   if (GMPT_LIKELY(c >= 0 && c != CLOCK_THREAD_CPUTIME_ID)) {
@@ -28,8 +16,7 @@ GMPT_API int clock_gettime(clockid_t c, struct timespec* t) noexcept {
   }
   GMPT_NOT_A_G(clock_gettime, c, t);
   core::G* me = rt::self();
-  core::G* g = c == CLOCK_THREAD_CPUTIME_ID ? me : g_of_clock(c);
-  if (c < 0 && (c & 7) == 6 && ~(c >> 3) == me->tid) g = me;
+  core::G* g = c == CLOCK_THREAD_CPUTIME_ID ? me : rt::g_of_cpu_clock(c);
   if (!g) return os::real().clock_gettime(c, t);
   core::enter();
   u64 ns = core::cpu_of(g, g == me);
@@ -40,7 +27,7 @@ GMPT_API int clock_gettime(clockid_t c, struct timespec* t) noexcept {
 }
 
 GMPT_API int clock_getres(clockid_t c, struct timespec* t) noexcept {
-  if (rt::on() && rt::self() && c < 0 && g_of_clock(c)) c = CLOCK_THREAD_CPUTIME_ID;
+  if (rt::on() && rt::self() && rt::g_of_cpu_clock(c)) c = CLOCK_THREAD_CPUTIME_ID;
   return os::real().clock_getres(c, t);
 }
 
@@ -62,7 +49,7 @@ GMPT_API int getrusage(__rusage_who_t who, struct rusage* u) noexcept {
 GMPT_API int timer_create(clockid_t c, struct sigevent* ev, timer_t* out) noexcept {
   GMPT_NATIVE(timer_create, c, ev, out);
   core::G* me = core::awake() ? rt::self() : nullptr;
-  bool cpu = me && (c == CLOCK_THREAD_CPUTIME_ID || ((c & 7) == 6 && c < 0 && ~(c >> 3) == me->tid));
+  bool cpu = me && (c == CLOCK_THREAD_CPUTIME_ID || rt::g_of_cpu_clock(c) == me);
   if (cpu) core::pin(me), c = CLOCK_THREAD_CPUTIME_ID;
   core::G* g = core::awake() && ev && ev->sigev_notify == SIGEV_THREAD_ID ? rt::g_of_tid(ev->_sigev_un._tid) : nullptr;
   int r;

@@ -49,3 +49,7 @@ GMPT_API int sched_setparam(pid_t tid, const struct sched_param* p) noexcept {
   if (!g || !p) return os::real().sched_setparam(tid, p);
   return static_cast<int>(rt::ret(-rt::policy_set(g, rt::thread_of(g)->policy, p->sched_priority)));
 }
+
+GMPT_API int __sched_getscheduler(pid_t tid) { return sched_getscheduler(tid); }
+GMPT_API int __sched_setscheduler(pid_t tid, int policy, const struct sched_param* p) { return sched_setscheduler(tid, policy, p); }
+GMPT_API int __sched_getparam(pid_t tid, struct sched_param* p) { return sched_getparam(tid, p); }

@@ -45,8 +45,7 @@ GMPT_API void pthread_exit(void* result) {
 }
 
 GMPT_API int pthread_getattr_np(pthread_t t, pthread_attr_t* a) noexcept {
-  // main's stack is the process's; libc knows how to find its bounds.
-  return OURS(t) && rt::g_of(t)->pool ? rt::thread_getattr(t, a) : os::real().pthread_getattr_np(t, a);
+  return OURS(t) ? rt::thread_getattr(t, a) : os::real().pthread_getattr_np(t, a);
 }
 
 GMPT_API int pthread_setattr_default_np(const pthread_attr_t* a) noexcept {

@@ -59,7 +59,8 @@ struct G {
   Atomic<u32> cancel_req;        // any: pthread_cancel was called for this thread
   bool cancellable = false;      // own: the wait in progress is a cancellation point
 
-  u64 cpu_ns = 0, cpu_cycles = 0, cpu_mark = 0;  // own, see cputime.h
+  Atomic<u64> cpu_ns, cpu_cycles, cpu_mark;      // own, read by any, see cputime.h
+  Atomic<u64> cpu_told;                          // any: the most that was answered to another thread
 
   void (*entry)(G*) = nullptr;   // once: runs on the G's stack
   void (*on_exit)(G*) = nullptr; // on g0, after the last instruction on its stack

@@ -152,7 +152,9 @@ bool g_start(G* g, void (*entry)(G*), bool have_p) {
   g->sigpending.store_relaxed(0);
   if (have_p && GMPT_UNLIKELY(mm()->changed) && !own_m_for(g)) return false;
   g->why = Why::kNone;
-  g->cpu_ns = g->cpu_cycles = 0;
+  g->cpu_cycles.store_relaxed(0);
+  g->cpu_ns.store_relaxed(0);
+  g->cpu_told.store_relaxed(0);
   g->cancel_req.store_relaxed(0);
   sched.n_gs.fetch_add_acq_rel(1);
   mask_counted(0, g->sigmask);

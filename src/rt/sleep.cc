@@ -4,13 +4,46 @@
 //   Never early: the deadline is compared on the caller's own clock before returning 0.
 #include "rt/sleep.h"
 
+#include "core/cputime.h"
 #include "os/clock.h"
+#include "rt/cpuclock.h"
 
 namespace gmpt::rt {
+
+namespace {
+
+constexpr u64 kCpuStep = kSec / 1000;
+
+// Until g has used that much processor time. It cannot use more of it than time passes, so what is missing is
+// slept, and then looked at again; the kernel is no more exact than a tick, and neither is this.
+int sleep_on_cpu(G* g, bool absolute, const timespec* t, timespec* rem) {
+  G* me = self();
+  if (g == me) return EINVAL;
+  if (t->tv_sec < 0 || t->tv_nsec < 0 || t->tv_nsec >= static_cast<long>(kSec)) return EINVAL;
+  auto used = [=] {
+    Rt rt(me);
+    return core::cpu_of(g, false);
+  };
+  u64 until = (absolute ? 0 : used()) + static_cast<u64>(t->tv_sec) * kSec + static_cast<u64>(t->tv_nsec);
+  for (;;) {
+    cancellation_point();
+    u64 now = used();
+    if (now >= until) return 0;
+    u64 left = until - now, nap = max_of(left, kCpuStep);
+    timespec slice = {static_cast<time_t>(nap / kSec), static_cast<long>(nap % kSec)};
+    if (int e = sleep_until(CLOCK_MONOTONIC, 0, &slice, nullptr); e == EINTR) {
+      if (!absolute && rem) *rem = {static_cast<time_t>(left / kSec), static_cast<long>(left % kSec)};
+      return e;
+    }
+  }
+}
+
+}  // namespace
 
 int sleep_until(clockid_t clock, int flags, const timespec* t, timespec* rem) {
   bool absolute = flags & TIMER_ABSTIME;
   bool plain = clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME || clock == CLOCK_TAI;
+  if (G* g = plain ? nullptr : g_of_cpu_clock(clock); g && t) return sleep_on_cpu(g, absolute, t, rem);
   if (!plain || !t) {
     // CPU-time clocks, alarm clocks, bad ones: the kernel's own business, errors included.
     core::sys_begin();

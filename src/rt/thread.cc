@@ -319,11 +319,22 @@ int thread_detach(pthread_t th) {
   __builtin_unreachable();
 }
 
+namespace {
+int attr_affinity(G* g, pthread_attr_t* a) {
+  u64 cpus[128];       // the kernel's limit of CPUs; what it did not write is no part of the set
+  i64 n = affinity_get(g, sizeof cpus, cpus);
+  int e = n < 0 ? 0 : pthread_attr_setaffinity_np(a, static_cast<size_t>(n), reinterpret_cast<cpu_set_t*>(cpus));
+  if (e) pthread_attr_destroy(a);
+  return e;
+}
+}  // namespace
+
 int thread_getattr(pthread_t th, pthread_attr_t* a) {
   G* g = g_of(th);
   Thread* t = thread_of(g);
-  int e = pthread_attr_init(a);
-  if (e) return e;
+  // main's stack is the process's; libc knows how to find its bounds.
+  int e = g->pool ? pthread_attr_init(a) : os::real().pthread_getattr_np(th, a);
+  if (e || (e = attr_affinity(g, a)) || !g->pool) return e;
   pthread_attr_setdetachstate(a, t->life.load_acquire() == Thread::kDetached ? PTHREAD_CREATE_DETACHED : PTHREAD_CREATE_JOINABLE);
   pthread_attr_setguardsize(a, t->guard_size);
   sched_param p{};

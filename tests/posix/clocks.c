@@ -44,8 +44,48 @@ static void* works(void* a) {
   return a;
 }
 
+// Another thread's clock goes on while that thread runs, and can be slept on.
+static int stop;
+static void* spins(void* a) {
+  while (!LOAD(stop)) {}
+  return a;
+}
+static void of_another(void) {
+  pthread_t t = start(spins, NULL);
+  clockid_t id, own;
+  OK(pthread_getcpuclockid(t, &id));
+  OK(pthread_getcpuclockid(pthread_self(), &own));
+  int64_t first = clock_ns(id), last = first, seen = 0;
+  for (int i = 0; i < 2000 && last < first + 20 * MS; i++) {
+    sleep_ms(1);
+    int64_t now = clock_ns(id);
+    EXPECT_GE(now, last);
+    seen += now > last;
+    last = now;
+  }
+  EXPECT(last >= first + 20 * MS);
+  EXPECT_GE(seen, 4);
+  struct timespec w = {0, 30 * MS}, bad = {0, SEC}, neg = {-1, 0};
+  OK(clock_nanosleep(id, 0, &w, NULL));
+  EXPECT_GE(clock_ns(id), last + 30 * MS);
+  int64_t until = clock_ns(id) + 20 * MS;
+  w = (struct timespec){until / SEC, until % SEC};
+  OK(clock_nanosleep(id, TIMER_ABSTIME, &w, NULL));
+  EXPECT_GE(clock_ns(id), until);
+  OK(clock_nanosleep(id, TIMER_ABSTIME, &w, NULL));   // past
+  EXPECT_EQ(clock_nanosleep(id, 0, &bad, NULL), EINVAL);
+  EXPECT_EQ(clock_nanosleep(id, 0, &neg, NULL), EINVAL);
+  EXPECT_EQ(clock_nanosleep(own, 0, &w, NULL), EINVAL);
+  EXPECT_EQ(clock_nanosleep(CLOCK_THREAD_CPUTIME_ID, 0, &w, NULL), EINVAL);
+  w = (struct timespec){0, 10 * MS};
+  OK(clock_nanosleep(CLOCK_PROCESS_CPUTIME_ID, 0, &w, NULL));
+  STORE(stop, 1);
+  join(t);
+}
+
 int main(void) {
   watchdog(25);
+  of_another();
   pthread_t t[12];
   for (int i = 0; i < 4; i++) {
     t[i] = start(forward, NULL);

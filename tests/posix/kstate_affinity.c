@@ -15,6 +15,11 @@ static void expect_mask(const cpu_set_t* want) {
   EXPECT(CPU_EQUAL(&now, want));
   OK(sched_getaffinity(gettid(), sizeof now, &now));
   EXPECT(CPU_EQUAL(&now, want));
+  pthread_attr_t a;
+  OK(pthread_getattr_np(pthread_self(), &a));
+  OK(pthread_attr_getaffinity_np(&a, sizeof now, &now));
+  EXPECT(CPU_EQUAL(&now, want));
+  OK(pthread_attr_destroy(&a));
 }
 static void expect_on_last(void) {
   for (int i = 0; i < 200; i++) {
@@ -125,5 +130,6 @@ int main(void) {
   EXPECT_EQ(errno, ESRCH);
   for (int i = 0; i < 4; i++) OK(pthread_join(others[i], NULL));
   expect_mask(&all);
+  binds_itself(NULL);     // main, too
   return 0;
 }

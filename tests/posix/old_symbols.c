@@ -45,6 +45,9 @@ OLD("GLIBC_2.2.5", int, sem_init, sem_t*, int, unsigned);
 OLD("GLIBC_2.2.5", int, sem_wait, sem_t*);
 OLD("GLIBC_2.2.5", int, sem_post, sem_t*);
 OLD("GLIBC_2.2.5", void, pthread_kill_other_threads_np, void);
+OLD("GLIBC_2.2.5", int, __sched_getscheduler, pid_t);
+OLD("GLIBC_2.2.5", int, __sched_setscheduler, pid_t, int, const struct sched_param*);
+OLD("GLIBC_2.2.5", int, __sched_getparam, pid_t, struct sched_param*);
 struct old_cleanup { void (*f)(void*); void* arg; int type; struct old_cleanup* prev; };
 OLD("GLIBC_2.2.5", void, _pthread_cleanup_push, struct old_cleanup*, void (*)(void*), void*);
 OLD("GLIBC_2.2.5", void, _pthread_cleanup_pop, struct old_cleanup*, int);
@@ -95,6 +98,13 @@ static void* yields(void* a) {
   pthread_t t = start(sets, NULL);
   while (!LOAD(flag)) OK(old_pthread_yield());
   join(t);
+  struct sched_param p = {.sched_priority = -1};
+  EXPECT_EQ(old___sched_getscheduler(gettid()), SCHED_OTHER);
+  OK(old___sched_setscheduler(gettid(), SCHED_BATCH, &(struct sched_param){0}));
+  EXPECT_EQ(sched_getscheduler(0), SCHED_BATCH);
+  OK(old___sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0}));
+  OK(old___sched_getparam(gettid(), &p));
+  EXPECT_EQ(p.sched_priority, 0);
   return a;
 }
 
