@@ -68,6 +68,10 @@ void poke_sysmon(u64 when) {
     return;
   }
   if (GMPT_LIKELY(when >= sched.sysmon_until.load_relaxed())) return;
+  hurry_sysmon();
+}
+
+void hurry_sysmon() {
   if (sched.sysmon_poke.exchange_acq_rel(1) == 0) os::futex_wake(&sched.sysmon_poke, 1);
 }
 
@@ -193,7 +197,7 @@ void stop_m(bool resting) {
 // Gives away a P whose M is blocked. An M is started in every case in which find_runnable would find
 // something to do.
 void hand_off_p(P* p) {
-  if (!p->runq.empty() || sched.globq_size.load_acquire()) return start_m(p, false);
+  if (!p->runq.empty() || sched.globq_size.load_acquire() || signals_waiting()) return start_m(p, false);
   fence();
   i32 zero = 0;
   if (sched.n_spinning.load_relaxed() + static_cast<i32>(sched.n_idle_p.load_relaxed()) == 0 && sched.n_spinning.cas_acq_rel(zero, 1))

@@ -121,6 +121,7 @@ void own_m_ends() {
     hand_off_p(p);
   }
   os::set_mask(m->kmask = ~os::sig_bit(os::kSigSetxid));
+  m->park.clear();  // a kick that came before
   while (m->is_m0) m->park.sleep_for(kNever);
   os::set_mask(m->kmask = ~u64{0});
   m->tid = 0;

@@ -89,6 +89,7 @@ void rest_until_woken(M* m);
 void wake_for_signals();
 void hand_off_p(P* p);               // the caller holds p by kTaken
 void wake_sysmon();
+void hurry_sysmon();              // it looks now; also from a signal handler
 void poke_sysmon(u64 when);          // a timer that sysmon may have to serve was added
 
 // ---- park.cc ----

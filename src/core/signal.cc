@@ -112,6 +112,13 @@ void end_call(os::UContext* uc) {
   uc->rip += 2;
 }
 
+// m is at rest or on its way there, perhaps past its last look. The kernel restarts its sleep after a signal; it is to
+// look again at its mask, and at what waits for dispatch_signals.
+void rouse(M* m) {
+  m->park.kick();
+  if (signals_waiting()) netpoll_break();
+}
+
 void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
   M* m = reinterpret_cast<M*>(os::gs_base());
   if (!m || !taken_over) return native_deliver(sig, si, uc);
@@ -140,6 +147,7 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
       return deliver_on_g(m, g, mine.signo, &mine, uc);
     }
     on_preempt(m, uc);
+    if (!g) rouse(m);
     return;
   }
   if (sig == preempt_sig) m->preempt_sent.store_release(0);  // the program's own; a request of ours may have merged with it
@@ -163,10 +171,9 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
   if (m->in_rt || !g || (g->sigmask & os::sig_bit(sig)) || wrong) {
     put_aside(m, *si);
     m->pending.fetch_or_acq_rel(kPendSignal);
-    if (wrong && !m->in_rt && !on_preempt(m, uc) && sched.n_idle_p.load_relaxed()) interrupt_rest();
+    if (wrong && !m->in_rt && !on_preempt(m, uc)) sched.n_idle_p.load_relaxed() ? interrupt_rest() : hurry_sysmon();
     if (!g) {  // on its way to sleep, perhaps past its last look
-      m->park.kick();
-      netpoll_break();
+      rouse(m);
       if (sched.n_idle_p.load_relaxed() == 0) interrupt_one(os::sig_bit(sig));
     }
     return;

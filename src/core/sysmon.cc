@@ -272,20 +272,21 @@ void sysmon_main(void* arg) {
     netpoll_follow();
     late_timers(now);
     late_poll(now);
-    if (signals_waiting()) {  // every P is busy, or all rest and the M that got it slept on
+    bool signals = signals_waiting();
+    if (signals) {  // every P is busy, or all rest and the M that got it slept on
       wake_for_signals();
       did = true;
     }
     // What woke has to be let in: by an idle P, or by whoever had the longest turn. That may take more than
     // one round (every turn too young, a thread in libc), so the wish stands until all are gone.
-    bool room_wanted = sched.woken_size.load_relaxed() != 0;
+    bool room_wanted = sched.woken_size.load_relaxed() != 0 || signals;
     if (room_wanted) {
       if (sched.n_idle_p.load_relaxed()) wake_p();
       else make_room(now);
     }
     quick = !options.slice_us && quick_turns();
     u64 runnable = runnable_count(), slice = slice_ns(runnable);
-    bool waiting = sched.globq_size.load_relaxed() != 0;
+    bool waiting = sched.globq_size.load_relaxed() != 0 || signals;
     for (u32 i = 0; i < sched.n_procs; i++) did |= retake(sched.ps[i], now, slice, waiting);
     if (waiting && sched.n_idle_p.load_relaxed()) wake_p();
     kick_lost(now);

@@ -9,6 +9,8 @@
 //   P1  A bound M has the kernel's reset-on-fork flag: Ms cloned from it are ordinary ones.
 //   P2  Only the thread itself binds and frees its M. A policy that another thread sets for one that has
 //       no M of its own is an errand: the thread binds itself when it next is in program code (kstate.h).
+//   P3  sysmon's priority is above that of every real-time thread there has been: it is what takes the P of one
+//       that spins, which natively the kernel would take the CPU from at once for a higher one.
 //
 // Rejected
 //   Run queues by priority: a G waits for a P at most for the others' time slices, and the M has its
@@ -25,6 +27,7 @@ namespace {
 
 constexpr int kResetOnFork = 0x40000000;
 i32 base_policy, base_priority;
+Atomic<int> lifted;        // sysmon's priority
 
 bool real_time(int policy) { return policy == SCHED_FIFO || policy == SCHED_RR; }
 
@@ -39,9 +42,24 @@ int kernel_set(i32 tid, int policy, int priority) {
   return static_cast<int>(-os::sys(__NR_sched_setscheduler, tid, policy, &p));
 }
 
-bool is_base(int policy, int priority) { return policy == base_policy && priority == base_priority; }
-
 int bound_flags() { return base_policy == SCHED_OTHER ? kResetOnFork : 0; }
+
+void lift_sysmon(int policy, int priority) {
+  core::M* m = core::sched.sysmon;
+  if (!real_time(policy) || !m || lifted.load_relaxed() > priority) return;
+  // RLIMIT_RTPRIO may allow no more than the thread has.
+  if (priority < 99 && kernel_set(m->tid, SCHED_FIFO, priority + 1) == 0) priority++;
+  else if (kernel_set(m->tid, SCHED_FIFO, priority)) return;
+  lifted.store_relaxed(priority);
+}
+
+int bound_set(i32 tid, int policy, int priority) {
+  int e = kernel_set(tid, policy | bound_flags(), priority);
+  if (!e) lift_sysmon(policy & ~kResetOnFork, priority);
+  return e;
+}
+
+bool is_base(int policy, int priority) { return policy == base_policy && priority == base_priority; }
 
 // The flag may only be taken back with privilege; an ordinary M may keep it.
 void kernel_base() {
@@ -75,7 +93,7 @@ int policy_set(G* g, int policy, int priority) {
   Thread* t = thread_of(g);
   if (g != self()) {
     core::M* m = t->bound ? g->locked_m : nullptr;
-    if (int e = m ? kernel_set(m->tid, policy | bound_flags(), priority) : probe(plain, priority)) return e;
+    if (int e = m ? bound_set(m->tid, policy, priority) : probe(plain, priority)) return e;
     t->policy = plain;
     t->priority = priority;
     if (!m) {
@@ -86,13 +104,13 @@ int policy_set(G* g, int policy, int priority) {
   }
   if (!t->bound && !is_base(plain, priority)) {
     core::pin(g);
-    if (int e = kernel_set(0, policy | bound_flags(), priority)) {
+    if (int e = bound_set(0, policy, priority)) {
       core::unpin(g);
       return e;
     }
     t->bound = true;
   } else if (t->bound && !is_base(plain, priority)) {
-    if (int e = kernel_set(0, policy | bound_flags(), priority)) return e;
+    if (int e = bound_set(0, policy, priority)) return e;
   } else {
     policy_end(t);
   }
@@ -120,7 +138,7 @@ int policy_of_new(const pthread_attr_t* attr, i32* policy, i32* priority) {
 void policy_begin(Thread* t) {
   if (GMPT_LIKELY(is_base(t->policy, t->priority)) || t->bound) return;
   core::pin(self());
-  t->bound = kernel_set(0, t->policy | bound_flags(), t->priority) == 0;
+  t->bound = bound_set(0, t->policy, t->priority) == 0;
   if (!t->bound) core::unpin(self());
 }
 
@@ -140,6 +158,7 @@ void policy_of_main(Thread* t) {
 }
 
 void policy_after_fork(Thread* t) {
+  lifted.store_relaxed(0);
   if (t->bound) kernel_set(0, t->policy, t->priority);
 }
 

@@ -79,6 +79,31 @@ static void* writes(void* a) {
   return a;
 }
 
+// A thread that is almost always inside libc cannot be moved off its kernel thread at once.
+static void on_stop(int sig) {
+  on_signal(sig);
+  stop = 1;
+}
+static void* burns_in_libc(void* a) {
+  static char text[1 << 20];
+  memset(text, 'x', sizeof text - 1);
+  while (!stop) sink += strlen(text);
+  return a;
+}
+static void beside_libc(void) {
+  struct sigaction sa = {.sa_handler = on_stop};
+  OK(sigaction(SIGUSR2, &sa, NULL));
+  for (int round = 0; round < 10; round++) {
+    stop = in_main = 0;
+    pthread_t t = start(burns_in_libc, NULL);
+    pid_t pid = sender(SIGUSR2);
+    join(t);  // until main's handler says so
+    end(pid);
+    EXPECT_GE(in_main, 1);
+    EXPECT_EQ(elsewhere, 0);
+  }
+}
+
 int main(void) {
   main_thread = pthread_self();
   // Not blocked while its handler runs: else the next one is rightly another thread's.
@@ -115,6 +140,7 @@ int main(void) {
     stop = 1;
     for (int i = 0; i < 4; i++) OK(pthread_join(t[i], NULL));
   }
+  beside_libc();
   // What main blocks is for the others.
   sigset_t set;
   sigemptyset(&set);
