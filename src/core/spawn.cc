@@ -16,9 +16,9 @@ namespace gmpt::core {
 
 namespace {
 
-constexpr u32 kPools = 64;
-constinit StackPool pools[kPools];
-u32 n_pools;
+// One for each size of stack and guard there ever was: push only. The first, of the default size, stays in front.
+constinit Atomic<StackPool*> pools{};
+constinit os::Slab pool_slab(align_up(sizeof(StackPool), size_t{64}), 16 << 10);
 GMPT_GLOBAL_LOCK(pools_lock);
 constinit os::Slab g_slab(align_up(sizeof(G), size_t{64}), 256 << 10);
 Atomic<u64> next_id;
@@ -79,13 +79,23 @@ void exit_on_g0(G* g) {
 
 }  // namespace
 
+static StackPool* find_pool(size_t size, size_t guard) {
+  for (StackPool* p = pools.load_acquire(); p; p = p->next.load_acquire())
+    if (p->stacks.size() == size && p->stacks.guard() == guard) return p;
+  return nullptr;
+}
+
 StackPool* pool_for(size_t size, size_t guard) {
+  if (StackPool* p = find_pool(size, guard)) return p;
   os::Guard l(pools_lock);
-  for (u32 i = 0; i < n_pools; i++)
-    if (pools[i].stacks.size() == size && pools[i].stacks.guard() == guard) return &pools[i];
-  if (n_pools == kPools) return nullptr;
-  pools[n_pools].stacks.init(size, guard);
-  return &pools[n_pools++];
+  if (StackPool* p = find_pool(size, guard)) return p;
+  auto* p = static_cast<StackPool*>(pool_slab.take());
+  if (!p) return nullptr;
+  p->stacks.init(size, guard);
+  StackPool* first = pools.load_relaxed();
+  p->next.store_relaxed(first ? first->next.load_relaxed() : nullptr);
+  (first ? first->next : pools).store_release(p);
+  return p;
 }
 
 void set_default_pool(size_t size, size_t guard) {
@@ -184,12 +194,13 @@ G* g_adopt_main() {
 }
 
 void spawn_reset() {
-  for (u32 i = 0; i < n_pools; i++) {
-    pools[i].lock.reset();
-    pools[i].stacks.reset();
-    pools[i].free = GList{};
+  for (StackPool* p = pools.load_relaxed(); p; p = p->next.load_relaxed()) {
+    p->lock.reset();
+    p->stacks.reset();
+    p->free = GList{};
   }
   g_slab.reset();
+  pool_slab.reset();
 }
 
 }  // namespace gmpt::core

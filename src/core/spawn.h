@@ -10,9 +10,10 @@ struct StackPool {
   os::Lock lock;
   GList free;
   bool is_default;
+  Atomic<StackPool*> next;
 };
 
-StackPool* pool_for(size_t size, size_t guard);   // null: too many different sizes
+StackPool* pool_for(size_t size, size_t guard);   // null: no memory
 void set_default_pool(size_t size, size_t guard);
 
 // A dead G from a pool: `fresh` if its control block was never made. Inside the runtime.

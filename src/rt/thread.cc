@@ -176,15 +176,14 @@ int thread_create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(voi
       if (want == 8u << 20 && options.stack_kb) size = default_stack;
     }
   }
+  // As glibc: the guard comes on top of the size, and neither may wrap.
+  constexpr size_t kMost = size_t{1} << 62;
+  if (!user_stack && (size > kMost || guard > kMost)) return EINVAL;
   size = align_up(max_of(size, kMinStack), kPage);
   guard = align_up(guard, kPage);
-  if (!user_stack && guard >= size) return EINVAL;
   i32 policy, priority;
   if (int e = policy_of_new(attr, &policy, &priority)) return e;
   if (user_stack) wait_for_stack(reinterpret_cast<uptr>(user_stack), user_size);
-  size_t asked = size;
-  // The block at the top is ours to place; small stacks keep what they asked for besides it.
-  if (!user_stack && size < 64 << 10) size = align_up(size + os::tcb.tls_size, kPage);
   core::StackPool* pool = user_stack ? core::pool_for(default_stack, default_guard) : core::pool_for(size, guard);
   if (!pool) return EAGAIN;
   bool fresh;
@@ -208,7 +207,7 @@ int thread_create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(voi
   t->start = start;
   t->arg = arg;
   t->life.store_relaxed(detached == PTHREAD_CREATE_DETACHED ? Thread::kDetached : Thread::kJoinable);
-  t->stack_size = user_stack ? user_size : asked;
+  t->stack_size = user_stack ? user_size : size;
   t->guard_size = user_stack ? 0 : guard;
   t->user_stack = user_stack != nullptr;
   t->policy = policy;

@@ -2,6 +2,8 @@
 // timeout: 30
 #include "expect.h"
 #include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 static void check_here(size_t least, void* lo_user, size_t size_user) {
@@ -28,12 +30,6 @@ static void check_here(size_t least, void* lo_user, size_t size_user) {
   OK(pthread_attr_destroy(&a));
 }
 
-struct want { size_t least; void* lo; size_t size; };
-static void* checks(void* a) {
-  struct want* w = (struct want*)a;
-  check_here(w->least, w->lo, w->size);
-  return NULL;
-}
 static void* state_of_self(void* a) {
   pthread_attr_t at;
   int d;
@@ -42,6 +38,58 @@ static void* state_of_self(void* a) {
   EXPECT_EQ(d, PTHREAD_CREATE_JOINABLE);
   OK(pthread_attr_destroy(&at));
   return a;
+}
+
+// How far down from its first frame a thread gets: the size it asked for at least, whatever the guard.
+static sigjmp_buf out_of_stack;
+static void on_fault(int sig) {
+  (void)sig;
+  siglongjmp(out_of_stack, 1);
+}
+static void* measures(void* a) {
+  static char alt[64 << 10];
+  stack_t ss = {.ss_sp = alt, .ss_size = sizeof alt};
+  OK(sigaltstack(&ss, NULL));
+  char here;
+  volatile size_t depth = 0;
+  if (sigsetjmp(out_of_stack, 1) == 0)
+    for (;; depth += 64) (void)*(volatile char*)(&here - depth);
+  ss.ss_flags = SS_DISABLE;
+  OK(sigaltstack(&ss, NULL));
+  size_t asked = (size_t)a;
+  EXPECT_GE(depth, asked - 8192);
+  return NULL;
+}
+static void many_sizes(void) {
+  struct sigaction sa = {.sa_handler = on_fault, .sa_flags = SA_ONSTACK}, was;
+  OK(sigaction(SIGSEGV, &sa, &was));
+  pthread_attr_t a;
+  OK(pthread_attr_init(&a));
+  for (size_t size = PTHREAD_STACK_MIN; size < 300 << 10; size += 5 * 4096)
+    for (size_t guard = 4096; guard <= 64 << 10; guard *= 4) {
+      OK(pthread_attr_setstacksize(&a, size));
+      OK(pthread_attr_setguardsize(&a, guard));
+      pthread_t t;
+      OK(pthread_create(&t, &a, measures, (void*)size));
+      join(t);
+    }
+  OK(sigaction(SIGSEGV, &was, NULL));
+  // However many different sizes.
+  OK(pthread_attr_setguardsize(&a, 4096));
+  for (size_t i = 0; i < 200; i++) {
+    OK(pthread_attr_setstacksize(&a, (256 << 10) + i * 4096));
+    pthread_t t;
+    OK(pthread_create(&t, &a, state_of_self, NULL));
+    join(t);
+  }
+  OK(pthread_attr_destroy(&a));
+}
+
+struct want { size_t least; void* lo; size_t size; };
+static void* checks(void* a) {
+  struct want* w = (struct want*)a;
+  check_here(w->least, w->lo, w->size);
+  return NULL;
 }
 
 static volatile char sink;
@@ -112,8 +160,7 @@ int main(int argc, char** argv) {
         OK(pthread_attr_init(&a));
         OK(pthread_attr_setstacksize(&a, sizes[i]));
         OK(pthread_attr_setguardsize(&a, g));
-        // The guard is counted inside the size asked for, as glibc does.
-        struct want w = {sizes[i] - g - 8192, NULL, 0};
+        struct want w = {sizes[i] - 8192, NULL, 0};
         pthread_t t;
         OK(pthread_create(&t, &a, checks, &w));
         join(t);
@@ -155,6 +202,8 @@ int main(int argc, char** argv) {
   join(start(checks, &w));
   OK(pthread_setattr_default_np(&old));
   OK(pthread_attr_destroy(&a));
+
+  many_sizes();
 
   // Running over the end hits the guard page: SIGSEGV, not silence.
   char out[100];
