@@ -117,8 +117,7 @@ GMPT_API void thrd_exit(int res) {
 
 GMPT_API void thrd_yield() {
   GMPT_NOT_A_G(thrd_yield);
-  core::Rt rt(rt::self());
-  core::yield();
+  rt::give_turn();
 }
 
 GMPT_API int thrd_sleep(const struct timespec* t, struct timespec* rem) {

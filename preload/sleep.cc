@@ -7,9 +7,7 @@ using namespace gmpt;
 
 GMPT_API int sched_yield() noexcept {
   GMPT_NOT_A_G(sched_yield);
-  core::enter();
-  core::yield();
-  core::leave();
+  rt::give_turn();
   return 0;
 }
 GMPT_API int __sched_yield() { return sched_yield(); }

@@ -92,10 +92,11 @@ void preempted_on_g0(G* g) {
 
 }  // namespace
 
-void yield() {
+bool yield() {
   P* p = mm()->p;
-  if (p->runq.empty() && !sched.globq_size.load_relaxed() && p->timers.next.load_relaxed() == kNever) return;
-  gmpt_mcall(&yield_on_g0);
+  bool others = !p->runq.empty() || sched.globq_size.load_relaxed();
+  if (others || p->timers.next.load_relaxed() != kNever) gmpt_mcall(&yield_on_g0);
+  return others;
 }
 
 void yield_preempted() { gmpt_mcall(&preempted_on_g0); }

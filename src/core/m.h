@@ -31,6 +31,7 @@ struct M {
   Atomic<u32> in_sys;        // asm: in an announced system call; read by sysmon
   Atomic<u32> sys_tick;      // asm: announced calls so far
   P* p;                      // own
+  u32 idle_yields;           // own: calls of sched_yield() that found no other G
   P* next_p;                 // handed over before park.wake()
   uptr cur_fs;               // own: the FS base this M should have; 0 = unknown after sleeping
   u64 kmask;                 // own: the signal mask the kernel has

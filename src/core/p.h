@@ -37,6 +37,7 @@ struct P {
   TimerHeap timers;                // see timers.h
   GList free_gs;                   // own: dead Gs with default stacks
   u32 yield_budget;                // own
+  G* newborn;                      // own: the G last made, if it took runnext; only compared
   u32 woken_in_row;                // own; see find.cc
   Stats stats;                     // own
   // sysmon's memory of its last look

@@ -80,8 +80,8 @@ class RunQueue {
     tail_.store_release(t);              // [publish]
   }
 
-  // Thief owning `to` (whose ring is empty): takes half of this ring. Returns one G to run, the rest is
-  // in `to`. Null if there was nothing.
+  // Thief owning `to` (whose ring is empty): takes half of this ring. Returns the oldest, to run (Go: the youngest), the
+  // rest is in `to`. Null if there was nothing.
   G* steal_into(RunQueue* to) {
     u32 t0 = to->tail_.load_relaxed();
     for (;;) {
@@ -91,12 +91,11 @@ class RunQueue {
       n -= n / 2;
       if (n == 0) return nullptr;
       if (n > kCap / 2) continue;        // [guess]
-      for (u32 i = 0; i < n; i++) to->slot_[(t0 + i) % kCap].store_relaxed(slot_[(h + i) % kCap].load_relaxed());
+      G* oldest = slot_[h % kCap].load_relaxed();
+      for (u32 i = 1; i < n; i++) to->slot_[(t0 + i - 1) % kCap].store_relaxed(slot_[(h + i) % kCap].load_relaxed());
       if (!head_.cas_release(h, h + n)) continue;  // [retire] [reuse]
-      n--;
-      G* gp = to->slot_[(t0 + n) % kCap].load_relaxed();
-      if (n) to->tail_.store_release(t0 + n);      // [publish]
-      return gp;
+      if (n > 1) to->tail_.store_release(t0 + n - 1);  // [publish]
+      return oldest;
     }
   }
 

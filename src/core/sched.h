@@ -63,7 +63,7 @@ extern Sched sched;
 // ---- loop.cc (all on g0) ----
 [[noreturn]] void schedule();
 [[noreturn]] void execute(G* g, bool inherit);
-void yield();                        // on a G, in the runtime
+bool yield();                        // on a G, in the runtime. False: no other G was waiting for this P
 void reset_spinning(M* m);
 
 // ---- find.cc ----

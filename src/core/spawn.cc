@@ -3,6 +3,12 @@
 // Invariants
 //   A G keeps its slot and control block for life. Free lists: per P for the default size (64, spilling
 //   to 31, refilled to 32, as Go), one per pool otherwise.
+//
+// Rejected
+//   Go's runnext for every G just made: of several, the last then runs first. Kernel threads begin in the order in
+//   which they were made, near enough that programs count on it (the first installs what the others use). So
+//   only a G before which none waits takes runnext, until its creator makes another one: thieves leave runnext
+//   alone for a moment, and create-and-join stays on one P.
 #include "core/spawn.h"
 
 #include "arch/context.h"
@@ -155,12 +161,12 @@ void g_put(G* g, bool have_p) {
   p->free_gs = keep;
 }
 
-bool g_start(G* g, void (*entry)(G*), bool have_p) {
+bool g_start(G* g, void (*entry)(G*), bool have_p, bool own) {
   g->entry = entry;
   g->sp = arch::make_context(g->top, &entry_on_g, g, arch::mxcsr(), arch::x87_cw());
   g->locked_m = nullptr;
   g->sigpending.store_relaxed(0);
-  if (have_p && GMPT_UNLIKELY(mm()->changed) && !own_m_for(g)) return false;
+  if (have_p && GMPT_UNLIKELY(own || mm()->changed) && !own_m_for(g)) return false;
   g->why = Why::kNone;
   g->cpu_cycles.store_relaxed(0);
   g->cpu_ns.store_relaxed(0);
@@ -169,8 +175,12 @@ bool g_start(G* g, void (*entry)(G*), bool have_p) {
   sched.n_gs.fetch_add_acq_rel(1);
   mask_counted(0, g->sigmask);
   if (have_p) {
-    mm()->p->stats.spawned++;
-    ready(g, true);
+    P* p = mm()->p;
+    p->stats.spawned++;
+    bool first = p->runq.empty();
+    if (G* before = p->runq.next.load_relaxed(); before && before == p->newborn && (before = p->runq.take_next())) runq_put(p, before, false);
+    p->newborn = first ? g : nullptr;
+    ready(g, first);
   } else {
     sched.stats.spawned++;
     ready_outside(g);

@@ -10,6 +10,8 @@
 //       waiter out. A signaller that reads 0 without the lock has nobody to wake: a waiter that released
 //       the mutex to it counted itself before.
 //   C2  A woken waiter never touches the object again: it may be destroyed as soon as all are woken.
+//   C3  Who destroys one on which threads still wait, waits for them, as in glibc: in the same bucket, under the
+//       object's address plus 1. Whoever takes the last one out wakes it and touches the object no more.
 //
 // Memory orders
 //   [count]  waiter: count++ (bucket lock), mutex release  ->  signaller: mutex acquire or any other
@@ -35,7 +37,7 @@ namespace gmpt::rt {
 
 namespace {
 
-enum : u32 { kShared = 1, kMonotonic = 2 };
+enum : u32 { kShared = 1, kMonotonic = 2, kDestroying = 4 };
 
 struct Words {
   Atomic<u32> waiters;
@@ -52,10 +54,32 @@ Atomic<u32> on_shared;  // who waits here on process-shared ones
 
 bool shared(const Words* w) { return w->flags & kShared; }
 
+const u8* destroyer_key(const Words* w) { return reinterpret_cast<const u8*>(w) + 1; }
+
 // Under the bucket's lock, which serves the words in the objects but not the common one.
-void count(Words* w, i32 d) {
-  if (GMPT_UNLIKELY(shared(w))) on_shared.fetch_add_acq_rel(static_cast<u32>(d));
-  else w->waiters.store_relaxed(w->waiters.load_relaxed() + static_cast<u32>(d));
+void one_more(Words* w) {
+  if (GMPT_UNLIKELY(shared(w))) on_shared.fetch_add_acq_rel(1);
+  else w->waiters.store_relaxed(w->waiters.load_relaxed() + 1);
+}
+
+void one_less(Words* w, core::Bucket* b, core::GList* l) {
+  if (GMPT_UNLIKELY(shared(w))) {
+    on_shared.fetch_sub_acq_rel(1);
+    return;
+  }
+  bool destroying = w->flags & kDestroying;
+  u32 left = w->waiters.load_relaxed() - 1;
+  w->waiters.store_relaxed(left);
+  if (GMPT_UNLIKELY(destroying && !left)) core::wake_locked(b, destroyer_key(w), ~0u, ~0u, l);
+}
+
+// A waiter that nobody woke takes itself out.
+void leave_queue(Words* w, core::Bucket* b, core::WaitNode* n, Rt& rt) {
+  core::GList l;
+  b->lock.lock();
+  if (n->linked) b->unlink(n), one_less(w, b, &l);
+  b->lock.unlock();
+  rt.ready(&l);
 }
 
 // True if it woke somebody.
@@ -71,7 +95,7 @@ bool wake_some(pthread_cond_t* c, bool all) {
   for (core::WaitNode* n = b->first(key); n;) {
     core::WaitNode* after = b->next_of(n, key);
     b->unlink(n);
-    count(w, -1);
+    one_less(w, b, &l);
     bool won = core::wake_claimed(n->w, n->w->claim(n->seq, Reason::kWoken), &l);
     any |= won;
     if (won && !all) break;
@@ -125,8 +149,21 @@ int cond_init(pthread_cond_t* c, const pthread_condattr_t* a) {
 }
 
 int cond_destroy(pthread_cond_t* c) {
-  if (shared(words(c))) return os::real().pthread_cond_destroy(c);
-  return 0;
+  Words* w = words(c);
+  if (shared(w)) return os::real().pthread_cond_destroy(c);
+  if (GMPT_LIKELY(w->waiters.load_relaxed() == 0)) return 0;
+  core::Bucket* b = core::bucket_of(destroyer_key(w));  // the object's own: the key's lowest bits do not count
+  for (;;) {
+    Rt rt(self());  // anew: a signal's handler may have to run
+    b->lock.lock();
+    w->flags |= kDestroying;
+    if (w->waiters.load_relaxed() == 0) {
+      b->lock.unlock();
+      return 0;
+    }
+    core::WaitNode n;
+    core::wait_on(b, &n, destroyer_key(w), rt, kNever, Why::kCond);
+  }
 }
 
 int cond_wait(pthread_cond_t* c, pthread_mutex_t* m, const timespec* t, clockid_t clock) {
@@ -152,22 +189,16 @@ int cond_wait(pthread_cond_t* c, pthread_mutex_t* m, const timespec* t, clockid_
     n.seq = wait.seq;
     b->lock.lock();
     b->push(&n);
-    count(w, 1);
+    one_more(w);
     b->lock.unlock();
     // Releasing may have to wake the mutex's next owner; it nests in this visit of the runtime.
     if (int e = release(&f, rt)) {
-      b->lock.lock();
-      if (n.linked) b->unlink(&n), count(w, -1);
-      b->lock.unlock();
+      leave_queue(w, b, &n, rt);
       wait.cancel();
       return e;
     }
     r = GMPT_LIKELY(still_waits(wait)) ? wait.block(deadline, Why::kCond, c) : Reason::kInterrupted;
-    if (r == Reason::kTimeout || r == Reason::kInterrupted) {
-      b->lock.lock();
-      if (n.linked) b->unlink(&n), count(w, -1);
-      b->lock.unlock();
-    }
+    if (r == Reason::kTimeout || r == Reason::kInterrupted) leave_queue(w, b, &n, rt);
   }
   int e = retake(&f);
   // An interruption ran a handler and returns as a spurious wake-up: a signal sent during the handler

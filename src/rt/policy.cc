@@ -11,6 +11,8 @@
 //       no M of its own is an errand: the thread binds itself when it next is in program code (kstate.h).
 //   P3  sysmon's priority is above that of every real-time thread there has been: it is what takes the P of one
 //       that spins, which natively the kernel would take the CPU from at once for a higher one.
+//   P4  In a process that is real-time itself every thread has an M of its own: the kernel decides which one
+//       runs, in the order and without the slices that real-time threads count on.
 //
 // Rejected
 //   Run queues by priority: a G waits for a P at most for the others' time slices, and the M has its
@@ -135,6 +137,8 @@ int policy_of_new(const pthread_attr_t* attr, i32* policy, i32* priority) {
   return valid(*policy, *priority) ? probe(*policy, *priority) : EINVAL;
 }
 
+bool policy_wants_m(i32 policy) { return GMPT_UNLIKELY(real_time(base_policy)) && real_time(policy); }
+
 void policy_begin(Thread* t) {
   if (GMPT_LIKELY(is_base(t->policy, t->priority)) || t->bound) return;
   core::pin(self());
@@ -156,6 +160,8 @@ void policy_of_main(Thread* t) {
   base_policy = t->policy = now < 0 ? SCHED_OTHER : static_cast<i32>(now) & ~kResetOnFork;
   base_priority = t->priority = p.sched_priority;
 }
+
+bool ordered_by_kernel(G* g) { return g->locked_m || real_time(base_policy); }
 
 void policy_after_fork(Thread* t) {
   lifted.store_relaxed(0);

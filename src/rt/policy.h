@@ -9,9 +9,11 @@ namespace gmpt::rt {
 int policy_set(G* g, int policy, int priority);
 G* g_of_tid(pid_t tid);                    // 0: the caller; null: not ours, ask the kernel
 int policy_of_new(const pthread_attr_t* attr, i32* policy, i32* priority);  // by the creator
+bool policy_wants_m(i32 policy);            // is a new thread of that policy to have an M of its own at once?
 void policy_begin(Thread* t);              // by the new thread
 void policy_end(Thread* t);
 void policy_of_main(Thread* t);
+bool ordered_by_kernel(G* g);              // does the kernel choose between g's M and other Ms?
 void policy_after_fork(Thread* t);         // in the child, still as the forking thread
 
 }  // namespace gmpt::rt

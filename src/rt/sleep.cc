@@ -7,6 +7,7 @@
 #include "core/cputime.h"
 #include "os/clock.h"
 #include "rt/cpuclock.h"
+#include "rt/policy.h"
 
 namespace gmpt::rt {
 
@@ -82,6 +83,22 @@ int sleep_until(clockid_t clock, int flags, const timespec* t, timespec* rem) {
     if (again == 0) return 0;  // its own clock says so
     deadline = again;
   }
+}
+
+// A spinner that waits for another process must not keep the CPU from it, and Ms of real-time or pinned threads
+// may share a CPU on which only a yield changes who runs. Not an announced call: with its P taken away meanwhile, a
+// thread would not be there when the other one yields in turn.
+void give_turn() {
+  G* g = self();
+  bool by_kernel = ordered_by_kernel(g);
+  if (GMPT_UNLIKELY(by_kernel)) os::sched_yield();  // first: an M that was woken for a G may be waiting for this CPU
+  bool others, seldom;
+  {
+    Rt rt(g);
+    others = core::yield();
+    seldom = !others && ++core::mm()->idle_yields % 16 == 0;
+  }
+  if (GMPT_UNLIKELY(seldom && !by_kernel)) os::sched_yield();
 }
 
 }  // namespace gmpt::rt

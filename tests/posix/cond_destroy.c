@@ -17,8 +17,55 @@ static void* waits(void* a) {
   return a;
 }
 
+// Destroying one that threads wait on is no good idea; glibc waits until they have left.
+static pthread_cond_t busy = PTHREAD_COND_INITIALIZER;
+static int left, gone;
+static void* waits_long(void* a) {
+  struct timespec t = {0};
+  clock_gettime(CLOCK_REALTIME, &t);
+  t.tv_nsec += 100 * MS;
+  if (t.tv_nsec >= SEC) t.tv_sec++, t.tv_nsec -= SEC;
+  OK(pthread_mutex_lock(&m));
+  waiting++;
+  int e = a ? pthread_cond_timedwait(&busy, &m, &t) : pthread_cond_wait(&busy, &m);
+  EXPECT(e == 0 || e == ETIMEDOUT);
+  left++;
+  OK(pthread_mutex_unlock(&m));
+  return a;
+}
+static void* destroys(void* a) {
+  OK(pthread_cond_destroy(&busy));
+  STORE(gone, 1);
+  return a;
+}
+static void destroyed_too_early(int timed) {
+  pthread_t t[5];
+  OK(pthread_cond_init(&busy, NULL));
+  waiting = left = gone = 0;
+  for (int i = 0; i < 4; i++) t[i] = start(waits_long, num(timed));
+  for (;;) {
+    OK(pthread_mutex_lock(&m));
+    if (waiting == 4) break;
+    OK(pthread_mutex_unlock(&m));
+    sched_yield();
+  }
+  t[4] = start(destroys, NULL);
+  sleep_ms(30);
+  EXPECT(!LOAD(gone) || left == 4);
+  OK(pthread_mutex_unlock(&m));
+  if (!timed) {
+    for (int i = 0; i < 4; i++) {
+      OK(pthread_cond_signal(&busy));
+      if (i < 3) sleep_ms(5);
+    }
+  }
+  for (int i = 0; i < 5; i++) join(t[i]);
+  EXPECT_EQ(left, 4);
+}
+
 int main(void) {
   watchdog(25);
+  for (int i = 0; i < 6; i++) destroyed_too_early(i % 2);
   enum { N = 20, ROUNDS = 100 };
   pthread_t t[N];
   for (int r = 0; r < ROUNDS; r++) {
