@@ -3,6 +3,7 @@
 
 #include "core/boot.h"
 #include "preload/interpose.h"
+#include "rt/usermem.h"
 
 using namespace gmpt;
 
@@ -35,18 +36,18 @@ GMPT_API int sched_getscheduler(pid_t tid) noexcept {
 }
 GMPT_API int sched_getparam(pid_t tid, struct sched_param* p) noexcept {
   core::G* g = ours_tid(tid);
-  if (!g || !p) return os::real().sched_getparam(tid, p);
+  if (!g || !p || !rt::writable(p, sizeof *p)) return os::real().sched_getparam(g ? 0 : tid, p);
   p->sched_priority = rt::thread_of(g)->priority;
   return 0;
 }
 GMPT_API int sched_setscheduler(pid_t tid, int policy, const struct sched_param* p) noexcept {
   core::G* g = ours_tid(tid);
-  if (!g || !p) return os::real().sched_setscheduler(tid, policy, p);
+  if (!g || !p || !rt::readable(p, sizeof *p)) return os::real().sched_setscheduler(g ? 0 : tid, policy, p);
   return static_cast<int>(rt::ret(-rt::policy_set(g, policy, p->sched_priority)));
 }
 GMPT_API int sched_setparam(pid_t tid, const struct sched_param* p) noexcept {
   core::G* g = ours_tid(tid);
-  if (!g || !p) return os::real().sched_setparam(tid, p);
+  if (!g || !p || !rt::readable(p, sizeof *p)) return os::real().sched_setparam(g ? 0 : tid, p);
   return static_cast<int>(rt::ret(-rt::policy_set(g, rt::thread_of(g)->policy, p->sched_priority)));
 }
 

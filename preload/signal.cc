@@ -5,6 +5,7 @@
 #include "core/boot.h"
 #include "preload/interpose.h"
 #include "rt/thread.h"
+#include "rt/usermem.h"
 
 using namespace gmpt;
 
@@ -59,6 +60,7 @@ sighandler_t install(int sig, sighandler_t h, int flags, bool mask_self) {
 
 int change(int how, const sigset_t* set, sigset_t* old) {
   u64 s = 0, was;
+  if (old && !rt::writable(old, 8)) return EFAULT;
   if (set) {
     if (how < 0 || how > 2) return EINVAL;
     s = bits(set) & ~(os::sig_bit(os::kSigCancel) | os::sig_bit(os::kSigSetxid));
@@ -106,6 +108,7 @@ GMPT_API int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
 GMPT_API int sigaltstack(const stack_t* ss, stack_t* old) noexcept {
   GMPT_NOT_A_G(sigaltstack, ss, old);
   core::G* g = rt::self();
+  if ((ss && !rt::readable(ss, sizeof *ss)) || (old && !rt::writable(old, sizeof *old))) return static_cast<int>(rt::ret(-EFAULT));
   uptr sp = reinterpret_cast<uptr>(__builtin_frame_address(0)), lo = reinterpret_cast<uptr>(g->altstack.sp);
   bool on_it = g->altstack.size && sp > lo && sp <= lo + g->altstack.size;
   if (old) {

@@ -28,6 +28,7 @@
 #include "rt/offer.h"
 #include "rt/rawcall.h"
 #include "rt/robust.h"
+#include "rt/usermem.h"
 
 using namespace gmpt;
 
@@ -154,6 +155,10 @@ bool waits_or_tells(long n, long a, long b, long c, long d, long e, long f, long
       return true;
     case SYS_timer_create: {
       timer_t t;
+      if ((b && !rt::readable(ptr<void>(b), sizeof(struct sigevent))) || !rt::writable(ptr<void>(c), sizeof(int))) {
+        *out = rt::ret(-EFAULT);
+        return true;
+      }
       *out = timer_create(as<clockid_t>(a), ptr<struct sigevent>(b), &t);
       if (*out == 0) *ptr<int>(c) = static_cast<int>(reinterpret_cast<long>(t));
       return true;

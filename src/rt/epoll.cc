@@ -24,6 +24,7 @@
 #include "rt/epoll.h"
 
 #include "core/netpoll.h"
+#include "rt/usermem.h"
 
 namespace gmpt::rt {
 

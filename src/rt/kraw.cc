@@ -13,6 +13,7 @@
 #include "core/boot.h"
 #include "rt/kstate.h"
 #include "rt/policy.h"
+#include "rt/usermem.h"
 
 namespace gmpt::rt {
 
@@ -40,17 +41,26 @@ bool named(long tid, F call, i64* out) {
 
 }  // namespace
 
+// A bad pointer to a priority: the kernel refuses it for whatever thread.
+static bool given(long p) { return p && writable(reinterpret_cast<void*>(p), 4); }
+
 i64 prctl_on_g(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d) {
   G* g = self();
   if (option == PR_SET_NAME) {
     char name[16];
-    char* p = reinterpret_cast<char*>(a);
+    auto* p = reinterpret_cast<const char*>(a);
     size_t n = 0;
-    while (n < 15 && p[n]) name[n] = p[n], n++;
+    for (; n < 15; n++) {
+      bool another_page = n == 0 || reinterpret_cast<uptr>(p + n) % kPage == 0;
+      if (another_page && !readable(p + n, 1)) return -EFAULT;
+      if (!p[n]) break;
+      name[n] = p[n];
+    }
     name[n] = 0;
     return -thread_setname(g->fs, name);
   }
   if (option == PR_GET_NAME) {
+    if (!writable(reinterpret_cast<void*>(a), 16)) return -EFAULT;
     memcpy(reinterpret_cast<char*>(a), thread_of(g)->name, 16);
     return 0;
   }
@@ -76,12 +86,12 @@ bool raw_kstate(long n, long a, long b, long c, long d, long e, i64* out) {
     case SYS_sched_setaffinity: return named(a, [=](G* g, i32) { return affinity_set(g, static_cast<size_t>(b), reinterpret_cast<void*>(c)); }, out);
     case SYS_sched_getaffinity: return named(a, [=](G* g, i32) { return affinity_get(g, static_cast<size_t>(b), reinterpret_cast<void*>(c)); }, out);
     case SYS_sched_setscheduler:
-      return named(a, [=](G* g, i32) { return i64{-policy_set(g, static_cast<int>(b), *reinterpret_cast<int*>(c))}; }, out);
+      return given(c) && named(a, [=](G* g, i32) { return i64{-policy_set(g, static_cast<int>(b), *reinterpret_cast<int*>(c))}; }, out);
     case SYS_sched_setparam:
-      return named(a, [=](G* g, i32) { return i64{-policy_set(g, thread_of(g)->policy, *reinterpret_cast<int*>(b))}; }, out);
+      return given(b) && named(a, [=](G* g, i32) { return i64{-policy_set(g, thread_of(g)->policy, *reinterpret_cast<int*>(b))}; }, out);
     case SYS_sched_getscheduler: return named(a, [=](G* g, i32) { return i64{thread_of(g)->policy}; }, out);
     case SYS_sched_getparam:
-      return named(a, [=](G* g, i32) { return *reinterpret_cast<int*>(b) = thread_of(g)->priority, i64{0}; }, out);
+      return given(b) && named(a, [=](G* g, i32) { return *reinterpret_cast<int*>(b) = thread_of(g)->priority, i64{0}; }, out);
     case SYS_sched_setattr:
       return named(a, [=](G* g, i32 tid) { return g == self() ? on_own_m(same) : os::sys(n, tid, b, c); }, out);
     case SYS_sched_getattr: return named(a, [=](G*, i32 tid) { return os::sys(n, tid, b, c, d); }, out);

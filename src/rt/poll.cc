@@ -44,6 +44,7 @@
 
 #include "base/mem.h"
 #include "core/netpoll.h"
+#include "rt/usermem.h"
 
 namespace gmpt::rt {
 
@@ -59,30 +60,6 @@ u64 limit_ts(const timespec* t) {
   if (!t) return kNever;
   if (t->tv_sec == 0 && t->tv_nsec == 0) return 0;
   return deadline_rel(t);
-}
-
-namespace {
-
-// True for the common case, a variable of a calling function: the part of the stack in use is there.
-bool on_own_stack(const void* p, size_t n) {
-  G* g = self();
-  uptr at = reinterpret_cast<uptr>(p), here = reinterpret_cast<uptr>(__builtin_frame_address(0));
-  uptr hi = min_of(g->stack_hi, here + kPage);  // main's has no known end; a page is what locals need
-  return at >= here && at < hi && n <= hi - at;
-}
-
-}  // namespace
-
-// A call that fails only after it read eight bytes is the kernel's cheapest opinion on a page.
-bool readable(const void* p, size_t n) {
-  if (on_own_stack(p, n)) return true;
-  const u8* at = static_cast<const u8*>(p);
-  for (const u8* end = at + n; at < end;) {
-    const u8* probe = min_of(at, end - 8);
-    if (os::sys(__NR_rt_sigprocmask, 99 /* no such way */, probe, 0, 8) == -os::kEFAULT) return false;
-    at = reinterpret_cast<const u8*>(align_down(reinterpret_cast<uptr>(at), uptr{kPage}) + kPage);
-  }
-  return n < 8 || os::sys(__NR_rt_sigprocmask, 99, static_cast<const u8*>(p) + n - 8, 0, 8) != -os::kEFAULT;
 }
 
 // ---- masks -----------------------------------------------------------------------------------------

@@ -18,9 +18,6 @@ u64 limit_ts(const struct timespec* t);
 i64 poll_wait(struct pollfd* p, nfds_t n, u64 limit, const u64* mask);
 i64 select_wait(int n, fd_set* r, fd_set* w, fd_set* x, u64 limit, const u64* mask);
 
-// The kernel's EFAULT for memory that we read ourselves.
-bool readable(const void* p, size_t n);
-
 // ---- shared with rt/epoll.cc -----------------------------------------------------------------------
 
 constexpr i64 kRefused = -5000;  // our epoll does not take the file: the call has to block in the kernel

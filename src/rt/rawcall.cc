@@ -17,6 +17,7 @@
 #include "rt/once.h"
 #include "rt/policy.h"
 #include "rt/thread.h"
+#include "rt/usermem.h"
 
 namespace gmpt::rt {
 
@@ -46,6 +47,7 @@ i64 raw_sigaction(int sig, const void* act, void* old, size_t set_size) {
   if (set_size != 8) return -EINVAL;
   auto* in = static_cast<const os::KSigaction*>(act);
   auto* out = static_cast<os::KSigaction*>(old);
+  if ((in && !readable(in, sizeof *in)) || (out && !writable(out, sizeof *out))) return -EFAULT;
   core::SigAction now, was;
   if (in) now = core::SigAction{in->handler, in->flags, in->mask};
   i64 r = core::set_action(sig, in ? &now : nullptr, out ? &was : nullptr);
@@ -54,7 +56,9 @@ i64 raw_sigaction(int sig, const void* act, void* old, size_t set_size) {
 }
 
 i64 raw_sigmask(int how, const u64* set, u64* old, size_t set_size) {
-  if (set_size != 8 || (set && (how < 0 || how > 2))) return -EINVAL;
+  if (set_size != 8) return -EINVAL;
+  if ((set && !readable(set, 8)) || (old && !writable(old, 8))) return -EFAULT;
+  if (set && (how < 0 || how > 2)) return -EINVAL;
   u64 s = set ? *set & ~(os::sig_bit(os::kSigCancel) | os::sig_bit(os::kSigSetxid)) : 0;
   u64 was = core::change_mask(self(), how, set ? &s : nullptr);
   if (old) *old = was;
@@ -65,6 +69,7 @@ i64 raw_queue_signal(pid_t pid, pid_t tid, int sig, const void* info) {
   if (core::awake() && pid == os::getpid() && info && sig > 0 && sig <= 64)
     for (G* g = core::sched.all_gs.load_acquire(); g; g = g->all_next)
       if (g->tid == tid && g->state.load_acquire() != core::GState::kDead) {
+        if (!readable(info, sizeof(os::SigInfo))) return -EFAULT;
         os::SigInfo si = *static_cast<const os::SigInfo*>(info);
         si.signo = sig;
         Rt rt(self());

@@ -23,6 +23,7 @@
 #include "rt/futex.h"
 #include "rt/kerneltid.h"
 #include "rt/thread.h"
+#include "rt/usermem.h"
 
 namespace gmpt::rt {
 
@@ -66,6 +67,7 @@ i64 raw_get_robust_list(i32 tid, uptr* head, size_t* size) {
       if (g->tid == tid && g->state.load_acquire() != core::GState::kDead) break;
     if (!g) return os::sys(__NR_get_robust_list, tid, head, size);
   }
+  if (!writable(head, sizeof *head) || !writable(size, sizeof *size)) return -EFAULT;
   *head = list_of(g);
   *size = kHeadSize;
   return 0;

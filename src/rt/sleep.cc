@@ -8,6 +8,7 @@
 #include "os/clock.h"
 #include "rt/cpuclock.h"
 #include "rt/policy.h"
+#include "rt/usermem.h"
 
 namespace gmpt::rt {
 
@@ -44,8 +45,9 @@ int sleep_on_cpu(G* g, bool absolute, const timespec* t, timespec* rem) {
 int sleep_until(clockid_t clock, int flags, const timespec* t, timespec* rem) {
   bool absolute = flags & TIMER_ABSTIME;
   bool plain = clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME || clock == CLOCK_TAI;
-  if (G* g = plain ? nullptr : g_of_cpu_clock(clock); g && t) return sleep_on_cpu(g, absolute, t, rem);
-  if (!plain || !t) {
+  bool given = readable(t, sizeof *t);
+  if (G* g = plain || !given ? nullptr : g_of_cpu_clock(clock)) return sleep_on_cpu(g, absolute, t, rem);
+  if (!plain || !given) {
     // CPU-time clocks, alarm clocks, bad ones: the kernel's own business, errors included.
     core::sys_begin();
     int e = os::real().clock_nanosleep(clock, flags, t, rem);
@@ -72,6 +74,7 @@ int sleep_until(clockid_t clock, int flags, const timespec* t, timespec* rem) {
     if (r == Reason::kInterrupted) {
       u64 now = os::now_ns();
       if (!absolute && rem && deadline != kNever) {
+        if (!writable(rem, sizeof *rem)) return EFAULT;
         u64 left = deadline > now ? deadline - now : 0;
         rem->tv_sec = static_cast<time_t>(left / kSec);
         rem->tv_nsec = static_cast<long>(left % kSec);
