@@ -6,6 +6,7 @@
 #include "preload/interpose.h"
 #include "rt/cpuclock.h"
 #include "rt/policy.h"
+#include "rt/usermem.h"
 
 using namespace gmpt;
 
@@ -17,7 +18,7 @@ GMPT_API int clock_gettime(clockid_t c, struct timespec* t) noexcept {
   GMPT_NOT_A_G(clock_gettime, c, t);
   core::G* me = rt::self();
   core::G* g = c == CLOCK_THREAD_CPUTIME_ID ? me : rt::g_of_cpu_clock(c);
-  if (!g) return os::real().clock_gettime(c, t);
+  if (!g || !rt::writable(t, sizeof *t)) return os::real().clock_gettime(g ? CLOCK_PROCESS_CPUTIME_ID : c, t);
   core::enter();
   u64 ns = core::cpu_of(g, g == me);
   core::leave();
@@ -49,28 +50,37 @@ GMPT_API int getrusage(__rusage_who_t who, struct rusage* u) noexcept {
 GMPT_API int timer_create(clockid_t c, struct sigevent* ev, timer_t* out) noexcept {
   GMPT_NATIVE(timer_create, c, ev, out);
   core::G* me = core::awake() ? rt::self() : nullptr;
-  bool cpu = me && (c == CLOCK_THREAD_CPUTIME_ID || rt::g_of_cpu_clock(c) == me);
-  if (cpu) core::pin(me), c = CLOCK_THREAD_CPUTIME_ID;
+  core::G* pinned = me && (c == CLOCK_THREAD_CPUTIME_ID || rt::g_of_cpu_clock(c) == me) ? me : nullptr;
+  if (pinned) core::pin(me), c = CLOCK_THREAD_CPUTIME_ID;
   core::G* g = core::awake() && ev && ev->sigev_notify == SIGEV_THREAD_ID ? rt::g_of_tid(ev->_sigev_un._tid) : nullptr;
-  int r;
+  struct sigevent e;
   if (g) {
-    struct sigevent e = *ev;
+    e = *ev;
     e.sigev_notify = SIGEV_SIGNAL;
-    r = os::real().timer_create(c, &e, out);
-    if (r == 0 && !core::timer_is_of(static_cast<i32>(reinterpret_cast<uptr>(*out)), g->tid)) {
+    ev = &e;
+  }
+  int r = os::real().timer_create(c, ev, out);
+  if (r == 0 && (g || pinned)) {
+    bool noted;
+    {
+      core::Rt visit(me);
+      noted = core::timer_is_of(static_cast<i32>(reinterpret_cast<uptr>(*out)), g ? g->tid : 0, pinned);
+    }
+    if (!noted) {
       os::real().timer_delete(*out);
       errno = EAGAIN;
       r = -1;
     }
-  } else {
-    r = os::real().timer_create(c, ev, out);
   }
-  if (r != 0 && cpu) core::unpin(me);
+  if (r != 0 && pinned) core::unpin(me);
   return r;
 }
 GMPT_API int timer_delete(timer_t t) noexcept {
   GMPT_NATIVE(timer_delete, t);
   int r = os::real().timer_delete(t);
-  if (r == 0) core::timer_ends(static_cast<i32>(reinterpret_cast<uptr>(t)));
+  if (r == 0 && core::awake()) {
+    core::Rt visit(rt::self());
+    core::timer_ends(static_cast<i32>(reinterpret_cast<uptr>(t)));
+  }
   return r;
 }

@@ -7,6 +7,8 @@
 #include "core/boot.h"
 #include "rt/closerange.h"
 #include "rt/io.h"
+#include "rt/kstate.h"
+#include "rt/policy.h"
 
 #include "preload/interpose.h"
 
@@ -194,6 +196,15 @@ GMPT_API int fcntl(int fd, int cmd, ...) {
     case F_SETLKW:
     case F_OFD_SETLKW:
       return offered([=] { return os::real().fcntl(fd, cmd, arg); });
+    case F_SETOWN:  // the kernel takes a thread's id for its process
+      if (core::awake() && rt::g_of_tid(static_cast<pid_t>(reinterpret_cast<long>(arg))) && arg) arg = reinterpret_cast<void*>(static_cast<long>(getpid()));
+      return os::real().fcntl(fd, cmd, arg);
+    case F_SETOWN_EX:
+    case F_GETOWN_EX: {
+      if (!core::awake() || !rt::self()) return os::real().fcntl(fd, cmd, arg);
+      auto* o = static_cast<f_owner_ex*>(arg);
+      return static_cast<int>(rt::ret(cmd == F_SETOWN_EX ? rt::fd_owner_set(fd, o) : rt::fd_owner_get(fd, o)));
+    }
     default:
       return os::real().fcntl(fd, cmd, arg);
   }

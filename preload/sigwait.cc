@@ -11,6 +11,7 @@
 #include "os/clock.h"
 #include "preload/interpose.h"
 #include "rt/thread.h"
+#include "rt/usermem.h"
 
 using namespace gmpt;
 
@@ -18,9 +19,9 @@ namespace {
 
 u64 bits(const sigset_t* s) { u64 v; memcpy(&v, s, 8); return v; }
 
-// The kernel's wait. Our own signal is blocked and waited for with the rest, so that a kick ("something was queued
+// The kernel's wait. A signal that came to this M for another thread is marked. Our own signal is blocked and waited for with the rest, so that a kick ("something was queued
 // for you") that comes just before the wait is not lost.
-i64 kernel_wait(u64 set, siginfo_t* info, const struct timespec* t) {
+i64 kernel_wait(u64 set, os::SigInfo* info, const struct timespec* t) {
   u64 urg = os::sig_bit(core::preempt_sig);
   set |= urg;
   core::sys_begin();
@@ -29,6 +30,7 @@ i64 kernel_wait(u64 set, siginfo_t* info, const struct timespec* t) {
   os::sigprocmask(0, &urg, nullptr);
   i64 r = os::sys(__NR_rt_sigtimedwait, &set, info, t, 8);
   m = core::mm();
+  if (r > 0) core::mark_owner(m, info);
   m->kmask &= ~urg;
   m->preempt_sent.store_release(0);
   os::sigprocmask(1, &urg, nullptr);
@@ -36,24 +38,34 @@ i64 kernel_wait(u64 set, siginfo_t* info, const struct timespec* t) {
   return r;
 }
 
-// A timer's signal that is another thread's came here because the kernel knows only the process (core/sigsend.cc).
-bool another_s(core::G* g, const os::SigInfo& si) {
-  if (GMPT_LIKELY(si.code != SI_TIMER)) return false;
+// A signal that is another thread's came here because the kernel knows only Ms and the process (core/sigsend.cc).
+bool another_s(core::G* g, os::SigInfo* si) {
+  if (GMPT_LIKELY(si->code != SI_TIMER && !si->pad)) return false;
   core::Rt visit(g);
-  return core::pass_on_timer(g, si);
+  bool passed = core::pass_on(g, *si);
+  si->pad = 0;
+  return passed;
+}
+
+// libc tells who sent to the thread as who sent to the process.
+int took(const os::SigInfo& si, siginfo_t* info) {
+  if (!info) return si.signo;
+  memcpy(info, &si, sizeof si);
+  if (info->si_code == SI_TKILL) info->si_code = SI_USER;
+  return si.signo;
 }
 
 int timed(const sigset_t* set, siginfo_t* info, const struct timespec* t) {
   core::G* g = rt::self();
+  if (!rt::readable(set, 8) || (t && !rt::readable(t, sizeof *t)) || (info && !rt::writable(info, sizeof *info))) return static_cast<int>(rt::ret(-EFAULT));
   if (t && (t->tv_nsec < 0 || t->tv_nsec >= 1000000000 || t->tv_sec < 0)) return static_cast<int>(rt::ret(-EINVAL));
   u64 deadline = t ? rt::deadline_rel(t) : kNever;
   rt::cancellation_point();
   for (;;) {
     os::SigInfo si;
     if (core::sigwait_begin(g, bits(set), &si)) {
-      if (another_s(g, si)) continue;
-      if (info) memcpy(info, &si, sizeof si);
-      return si.signo;
+      if (another_s(g, &si)) continue;
+      return took(si, info);
     }
     // A request that came before acts here; one that comes later ends the kernel's wait.
     if (core::cancel_due(g)) g->sigwait.store_release(0);
@@ -65,12 +77,13 @@ int timed(const sigset_t* set, siginfo_t* info, const struct timespec* t) {
       left.tv_nsec = static_cast<long>((deadline - now) % kSec);
     }
     u32 before = g->handled.load_relaxed();
-    i64 r = kernel_wait(bits(set), reinterpret_cast<siginfo_t*>(&si), t ? &left : nullptr);
+    i64 r = kernel_wait(bits(set), &si, t ? &left : nullptr);
     g->sigwait.store_release(0);
-    if (r > 0 && another_s(g, si)) continue;
-    if (r > 0 && info) memcpy(info, &si, sizeof si);
+    if (r > 0 && another_s(g, &si)) continue;
+    bool kick = r == core::preempt_sig && (!sigismember(set, static_cast<int>(r)) || (si.code == SI_TKILL && si.kill.pid == core::sched.pid));
+    if (r > 0 && !kick) took(si, info);
     rt::cancellation_point();
-    if (r == core::preempt_sig && !sigismember(set, static_cast<int>(r))) continue;  // look at the queue again
+    if (kick) continue;  // look at the queue again
     if (r != -EINTR || g->handled.load_relaxed() != before) return static_cast<int>(rt::ret(r));
   }
 }
@@ -133,6 +146,7 @@ GMPT_API int sigpending(sigset_t* set) noexcept {
 GMPT_API int sigsuspend(const sigset_t* set) {
   GMPT_NOT_A_G(sigsuspend, set);
   core::G* g = rt::self();
+  if (!rt::readable(set, 8)) return static_cast<int>(rt::ret(-EFAULT));
   u64 want = bits(set);
   u32 before = g->handled.load_relaxed();
   u64 old = core::change_mask(g, 2, &want);  // handlers of what pended run here

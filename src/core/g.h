@@ -56,6 +56,8 @@ struct G {
   Atomic<u32> handled;           // own: program handlers run so far in this thread
   bool eintr = false;            // own: one of them had no SA_RESTART since this was cleared
 
+  bool owns_fds = false;         // own: descriptors send it signals (F_SETOWN_EX); it has an M of its own then
+
   Atomic<u32> cancel_req;        // any: pthread_cancel was called for this thread
   bool cancellable = false;      // own: the wait in progress is a cancellation point
 

@@ -139,6 +139,12 @@ void post_errand(G* g) {
 
 void run_errand(G* g) {
   g->errand.store_release(0);
+  if (g->pins) {
+    enter();
+    u32 over = timer_pins_over(g, false);
+    leave();
+    while (over--) unpin(g);
+  }
   if (cancel_async(g) && async_cancel_hook) async_cancel_hook();
   if (errand_hook) errand_hook(g);
 }

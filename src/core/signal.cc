@@ -63,6 +63,7 @@ void deliver_on_g(M* m, G* g, int sig, os::SigInfo* si, os::UContext* uc) {
   f->pretcode = reinterpret_cast<void*>(&gmpt_sig_landing);
   f->uc = *uc;
   f->info = *si;
+  f->info.pad = 0;
   f->uc.sigmask = g->sigmask;
   f->uc.stack = g->altstack;
   if (uc->fpstate) {
@@ -93,13 +94,25 @@ void default_action(int sig, const os::SigInfo* si) {
   if (si->code <= 0) os::tgkill(os::getpid(), os::gettid(), sig);  // not a fault that repeats by itself
 }
 
+// A kernel thread that is no M: libc's own, or before and after our time. Its handler runs on its own stack.
 void native_deliver(int sig, os::SigInfo* si, os::UContext* uc) {
-  void* h = actions[sig].handler;
-  if (reinterpret_cast<uptr>(h) <= 1) {
-    if (!h) default_action(sig, si);
+  si->pad = 0;
+  if (taken_over && to_main_instead(*si)) return;
+  SigAction a = actions[sig];
+  if (reinterpret_cast<uptr>(a.handler) <= 1) {
+    if (!a.handler) default_action(sig, si);
     return;
   }
-  reinterpret_cast<void (*)(int, os::SigInfo*, os::UContext*)>(h)(sig, si, uc);
+  if (a.flags & os::kSaResethand) actions[sig].handler = nullptr;
+  os::set_mask(uc->sigmask | a.mask | (a.flags & os::kSaNodefer ? 0 : os::sig_bit(sig)));
+  reinterpret_cast<void (*)(int, os::SigInfo*, os::UContext*)>(a.handler)(sig, si, uc);
+}
+
+// A kernel thread that libc makes inherits the GS base of the M that made it, but not the signal stack.
+M* m_of_handler() {
+  M* m = reinterpret_cast<M*>(os::gs_base());
+  uptr here = reinterpret_cast<uptr>(__builtin_frame_address(0));
+  return m && here - reinterpret_cast<uptr>(m->sigstack.sp) < m->sigstack.size ? m : nullptr;
 }
 
 // The kick has SA_RESTART, so the kernel has wound an interrupted call back to its instruction; the program's
@@ -120,7 +133,7 @@ void rouse(M* m) {
 }
 
 void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
-  M* m = reinterpret_cast<M*>(os::gs_base());
+  M* m = m_of_handler();
   if (!m || !taken_over) return native_deliver(sig, si, uc);
   if (sig == os::kSigSegv && si->code > 0 && os::fs_repair(m->cur_fs)) {
     sched.stats.fs_repairs++;
@@ -151,6 +164,7 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
     return;
   }
   if (sig == preempt_sig) m->preempt_sent.store_release(0);  // the program's own; a request of ours may have merged with it
+  G* owner = mark_owner(m, si);
   G* g = m->curg;
   SigAction* a = &actions[sig];
   if (is_synchronous(sig, si)) {
@@ -164,8 +178,9 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
   }
   if (reinterpret_cast<uptr>(a->handler) <= 1) {
     if (a->handler) return;
-    if (!(blocked_by_all() & os::sig_bit(sig))) return default_action(sig, si);
-    // Caught only because an M at rest may have it open: every thread blocks it, so it pends.
+    u64 blocked = owner ? owner->sigmask : blocked_by_all();
+    if (!(blocked & os::sig_bit(sig))) return default_action(sig, si);
+    // Caught only because this M may have it open while whom it is for blocks it: it pends.
   }
   bool wrong = g && !resent && anothers(g, *si);
   if (m->in_rt || !g || (g->sigmask & os::sig_bit(sig)) || wrong) {
@@ -232,10 +247,11 @@ void sig_return_fix(void* frame) {
   if (signal_pending_for(g)) m->pending.fetch_or_acq_rel(kPendSignal);
 }
 
-// Whose default action ends the process, other than faults: HUP INT QUIT USR1 USR2 ALRM TERM and 34..64. A
-// signal that all threads block must pend, but between a thread's blocking it and the last resting M's doing
-// so it may still arrive there.
-constexpr u64 kEndsProcess = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 9 | 1u << 11 | 1u << 13 | 1u << 14 | ~u64{0} << 33;
+// Whose default action ends the process, other than faults: HUP INT QUIT USR1 USR2 ALRM TERM STKFLT XCPU VTALRM PROF
+// IO PWR and 34..64. A signal that all threads block must pend, but between a thread's blocking it and the last resting
+// M's doing so it may still arrive there.
+constexpr u64 kEndsProcess = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 9 | 1u << 11 | 1u << 13 | 1u << 14 | 1u << 15 | 1u << 23 | 3u << 25 |
+                             3u << 28 | ~u64{0} << 33;
 
 void catch_defaults(u64 fresh) {
   os::Guard l(actions_lock);
@@ -402,7 +418,7 @@ void dispatch_signals() {
       break;
     }
     process_signals.fetch_sub_acq_rel(1);
-    if (pass_on_timer(nullptr, si)) continue;
+    if (pass_on(nullptr, si)) continue;
     G* g = pick_g(os::sig_bit(si.signo));
     if (g && !actions[si.signo].handler) {
       default_action(si.signo, &si);  // opened meanwhile
@@ -457,7 +473,7 @@ void deliver_signals() {
     if (got && !to) process_signals.fetch_sub_acq_rel(1);
     if (!got && to) g->sigpending.fetch_and_acq_rel(~want);
     bool others = got && !to && anothers(g, si);
-    if (others && !pass_on_timer(g, si)) post_signal(main_g, si.signo, si);
+    if (others && !pass_on(g, si)) post_signal(main_g, si.signo, si);
     M* m = mm();
     m->p->word.store_release(reinterpret_cast<u64>(m) | kUserTag);
     arch::gs_set_in_rt(0);

@@ -62,8 +62,11 @@ u64 queued_signals(G* g);              // for sigpending
 // As kill() of the own process, without the kernel. False: it is the kernel's to act upon (no handler, nobody who
 // would run it, somebody waits for it).
 bool send_to_process(const os::SigInfo& info);
-bool timer_is_of(i32 kernel_id, i32 tid);   // its signals are that G's. False: no room
+// A timer's signals are that G's (tid 0: nobody's in particular), and it counts the CPU time of `pinned` (may be null).
+// False: no room. All three inside the runtime.
+bool timer_is_of(i32 kernel_id, i32 tid, G* pinned);
 void timer_ends(i32 kernel_id);
+u32 timer_pins_over(G* g, bool all);   // how many of g's pins were for timers that ended (all: for any)
 i64 send_to_g(G* g, const os::SigInfo& info);
 void request_cancel(G* g);             // inside the runtime: sets the bit, ends a cancellable wait, or kicks the M
 extern void (*async_cancel_hook)();   // rt's: unwinds the calling G; called outside the runtime

@@ -65,7 +65,8 @@ bool enqueue(const os::SigInfo& si, G* to) {
   return enqueue_locked(si, to);
 }
 
-// Takes the first queued signal for `to` whose bit is in `want`. left: is the same signal queued again?
+// Takes the queued signal for `to` whose bit is in `want`: the lowest number, as the kernel, and of that the oldest. left:
+// is the same signal queued again?
 bool dequeue(G* to, u64 want, os::SigInfo* out, bool* left) {
   os::Guard l(q_lock);
   if (!to) collect_locked();
@@ -73,7 +74,7 @@ bool dequeue(G* to, u64 want, os::SigInfo* out, bool* left) {
   Queued *prev = nullptr, *hit = nullptr;
   for (Queued *q = q_head, *before = nullptr; q; before = q, q = q->next) {
     if (q->to != to || !(want & os::sig_bit(q->info.signo))) continue;
-    if (!hit) hit = q, prev = before;
+    if (!hit || q->info.signo < hit->info.signo) hit = q, prev = before, *left = false;
     else if (q->info.signo == hit->info.signo) *left = true;
   }
   if (!hit) return false;

@@ -17,10 +17,13 @@ void sigqueue_reset();
 
 // sigsend.cc
 void kick_sigwait(G* g);
-i32 timer_owner(const os::SigInfo& si);       // the tid of the G whose timer it came from; 0: nobody's in particular
-bool pass_on_timer(G* me, const os::SigInfo& si);  // inside the runtime. True: it was another G's and is on its way
+i32 owner_of(const os::SigInfo& si);          // the tid of the G it is for; 0: nobody's in particular
+bool pass_on(G* me, const os::SigInfo& si);   // inside the runtime. True: it was another G's and is on its way
 void timers_of_child();
 constexpr i32 kTkill = -6;  // SI_TKILL
+// It came to m: whom it is for goes into SigInfo::pad, which is 0 in what the program sees. Null: anybody.
+G* mark_owner(M* m, os::SigInfo* si);
+bool to_main_instead(const os::SigInfo& si);  // on a kernel thread that is no M. True: main takes it
 extern G* main_g;
 bool anothers(G* g, const os::SigInfo& si);   // is there somebody else whom this signal goes to first?
 void interrupt_rest();                        // some M at rest finds a P for dispatch_signals

@@ -4,6 +4,11 @@
 //   A timer with SIGEV_THREAD_ID names a kernel thread; a G has none. It is made as one for the process, and
 //   the table here says whose it is: whoever gets its signal passes it on. The entry of a deleted timer stays as
 //   nobody's (the kernel does not use an id again soon), so that a signal on its way is dropped.
+//   A timer of a thread's CPU time pins that thread, since it counts an M's; the table says until when.
+//
+// Invariants
+//   A slot's `pinned` is that G for one of its pins. It is cleared under the lock, by the G itself, as it is the G's to
+//   unpin; if another thread deletes the timer, an errand tells the G.
 //
 // Memory orders
 //   A slot's tid is stored before its id with release; readers load the id with acquire.
@@ -20,36 +25,69 @@ namespace gmpt::core {
 G* main_g;
 
 namespace {
-struct TimerOf { Atomic<i32> id, tid; };  // id is the kernel's, plus 1
-constexpr u32 kTimersOf = 128;
+struct TimerOf { Atomic<i32> id, tid; G* pinned = nullptr; };  // id is the kernel's, plus 1; tid 0: its signal is nobody's in particular
+constexpr u32 kTimersOf = 1024;
 constexpr i32 kNobody = -1;
-TimerOf timers_of[kTimersOf];
+constexpr i32 kSigioCode = -5, kPollHup = 6;  // SI_SIGIO, POLL_HUP: POLL_IN is 1
+constinit TimerOf timers_of[kTimersOf];
 Atomic<u32> n_timers_of;
 GMPT_GLOBAL_LOCK(timers_of_lock);
 }  // namespace
 
-bool timer_is_of(i32 id, i32 tid) {
+bool timer_is_of(i32 id, i32 tid, G* pinned) {
   os::Guard l(timers_of_lock);
   u32 n = n_timers_of.load_relaxed(), at = n;
   if (n == kTimersOf) {  // the oldest that is nobody's: ids grow
-    for (u32 i = 0; i < n; i++)
-      if (timers_of[i].tid.load_relaxed() == kNobody && (at == n || timers_of[i].id.load_relaxed() < timers_of[at].id.load_relaxed())) at = i;
+    for (u32 i = 0; i < n; i++) {
+      if (timers_of[i].tid.load_relaxed() != kNobody || timers_of[i].pinned) continue;
+      if (at == n || timers_of[i].id.load_relaxed() < timers_of[at].id.load_relaxed()) at = i;
+    }
     if (at == n) return false;
   }
-  timers_of[at].id.store_release(0);
-  timers_of[at].tid.store_release(tid);
-  timers_of[at].id.store_release(id + 1);
+  TimerOf& t = timers_of[at];
+  t.id.store_release(0);
+  t.pinned = pinned;
+  t.tid.store_release(tid);
+  t.id.store_release(id + 1);
   if (at == n) n_timers_of.store_release(n + 1);
   return true;
 }
 
 void timer_ends(i32 id) {
   os::Guard l(timers_of_lock);
-  for (u32 i = 0; i < n_timers_of.load_relaxed(); i++)
-    if (timers_of[i].id.load_relaxed() == id + 1) timers_of[i].tid.store_release(kNobody);
+  for (u32 i = 0; i < n_timers_of.load_relaxed(); i++) {
+    TimerOf& t = timers_of[i];
+    if (t.id.load_relaxed() != id + 1 || t.tid.load_relaxed() == kNobody) continue;
+    t.tid.store_release(kNobody);
+    if (t.pinned) post_errand(t.pinned);
+  }
 }
 
-i32 timer_owner(const os::SigInfo& si) {
+u32 timer_pins_over(G* g, bool all) {
+  u32 n = 0;
+  os::Guard l(timers_of_lock);
+  for (u32 i = 0; i < n_timers_of.load_relaxed(); i++) {
+    TimerOf& t = timers_of[i];
+    if (t.pinned != g || (!all && t.tid.load_relaxed() != kNobody)) continue;
+    t.pinned = nullptr;
+    n++;
+  }
+  return n;
+}
+
+// For the kernel the process's first thread is M0, whoever runs there; another process's tgkill() with its id means main.
+// What comes to the owner of a descriptor (F_SETOWN_EX) comes to its own M, and looks like a signal to the process.
+G* mark_owner(M* m, os::SigInfo* si) {
+  G *g = nullptr, *lg = m->locked_g;
+  if (GMPT_UNLIKELY(si->code == kTkill) && m->is_m0 && si->kill.pid != sched.pid) g = main_g;
+  bool of_fd = si->signo == os::kSigIo || si->code == kSigioCode || (si->code > 0 && si->code <= kPollHup && si->signo > os::kSigSys);
+  if (GMPT_UNLIKELY(lg && lg->owns_fds && of_fd)) g = lg;
+  si->pad = g ? g->tid : 0;
+  return g;
+}
+
+i32 owner_of(const os::SigInfo& si) {
+  if (GMPT_UNLIKELY(si.pad != 0)) return si.pad;
   if (GMPT_LIKELY(si.code != -2 /* SI_TIMER */)) return 0;
   i32 id;
   memcpy(&id, si.raw, sizeof id);
@@ -58,11 +96,13 @@ i32 timer_owner(const os::SigInfo& si) {
   return 0;
 }
 
-bool pass_on_timer(G* me, const os::SigInfo& si) {
-  i32 tid = timer_owner(si);
+bool pass_on(G* me, const os::SigInfo& si) {
+  i32 tid = owner_of(si);
   if (!tid || (me && me->tid == tid)) return false;
+  os::SigInfo clean = si;
+  clean.pad = 0;
   for (G* g = sched.all_gs.load_acquire(); g; g = g->all_next)
-    if (g->tid == tid && g->state.load_acquire() != GState::kDead) return post_signal(g, si.signo, si), true;
+    if (g->tid == tid && g->state.load_acquire() != GState::kDead) return post_signal(g, si.signo, clean), true;
   return true;  // its thread, or the timer, is gone
 }
 
@@ -126,8 +166,13 @@ static bool to_process(const os::SigInfo& si) {
 
 // Is there somebody else whom this signal goes to first?
 bool anothers(G* g, const os::SigInfo& si) {
-  if (i32 owner = timer_owner(si)) return owner != g->tid;
+  if (i32 owner = owner_of(si)) return owner != g->tid;
   return main_g && g != main_g && !(main_g->sigmask & os::sig_bit(si.signo)) && to_process(si);
+}
+
+bool to_main_instead(const os::SigInfo& si) {
+  if (owner_of(si)) return pass_on(nullptr, si);
+  return main_g && !(main_g->sigmask & os::sig_bit(si.signo)) && to_process(si) && post_signal(main_g, si.signo, si) == 0;
 }
 
 // Some M at rest finds a P for dispatch_signals.

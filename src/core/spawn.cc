@@ -66,7 +66,9 @@ void entry_on_g(void* arg) {
 void exit_on_g0(G* g) {
   cpu_out(g);
   M* m = mm();
+  bool m_ends = m->changed;
   if (GMPT_UNLIKELY(g->pins)) {
+    m_ends |= timer_pins_over(g, true) > 0;  // a timer that counts this M's time shall count nobody else's
     g->pins = 0;
     g->locked_m = nullptr;
     m->locked_g = nullptr;
@@ -79,7 +81,7 @@ void exit_on_g0(G* g) {
   g->state.store_release(GState::kDead);
   sched.n_gs.fetch_sub_acq_rel(1);
   g->on_exit(g);  // may put g back to its pool, or wake the thread that will
-  if (GMPT_UNLIKELY(m->changed)) own_m_ends();
+  if (GMPT_UNLIKELY(m_ends)) own_m_ends();
   schedule();
 }
 
@@ -172,6 +174,7 @@ bool g_start(G* g, void (*entry)(G*), bool have_p, bool own) {
   g->cpu_ns.store_relaxed(0);
   g->cpu_told.store_relaxed(0);
   g->cancel_req.store_relaxed(0);
+  g->owns_fds = false;
   sched.n_gs.fetch_add_acq_rel(1);
   mask_counted(0, g->sigmask);
   if (have_p) {

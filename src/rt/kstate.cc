@@ -10,12 +10,14 @@
 //   W2  A value that is in force already changes nothing and binds nobody.
 #include "rt/kstate.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 
 #include "base/mem.h"
 #include "os/clock.h"
 #include "os/slab.h"
 #include "rt/policy.h"
+#include "rt/usermem.h"
 
 namespace gmpt::rt {
 
@@ -167,6 +169,7 @@ i32 kernel_tid(G* g) {
 }
 
 i64 affinity_set(G* g, size_t size, const void* mask) {
+  if (!readable(mask, min_of(size, sizeof Wish::cpus))) return -EFAULT;
   if (g == self()) return set_own_affinity(size, mask);
   if (i64 e = try_affinity(size, mask)) return e;
   i64 e = wish(g, [=](Wish* w) {
@@ -220,6 +223,35 @@ i64 wish_at_birth(G* g, const pthread_attr_t* attr) {
   memcpy(w->cpus, cpus, sizeof cpus);
   g->errand.store_relaxed(1);
   return 0;
+}
+
+// The kernel sends to the caller's M, which it keeps. Another thread without an M of its own cannot be named: the process is.
+i64 fd_owner_set(int fd, const f_owner_ex* o) {
+  if (!readable(o, sizeof *o)) return -EFAULT;
+  G* g = o->type == F_OWNER_TID && o->pid ? g_of_tid(o->pid) : nullptr;
+  if (!g) return os::sys(__NR_fcntl, fd, F_SETOWN_EX, o);
+  f_owner_ex k{F_OWNER_TID, 0};
+  if (g != self()) {
+    k.pid = kernel_tid(g);
+    if (!k.pid || k.pid == core::template_tid()) k = f_owner_ex{F_OWNER_PID, os::getpid()};
+    return os::sys(__NR_fcntl, fd, F_SETOWN_EX, &k);
+  }
+  i64 r = on_own_m([&] {
+    k.pid = os::gettid();
+    return os::sys(__NR_fcntl, fd, F_SETOWN_EX, &k);
+  });
+  if (r == 0) g->owns_fds = true;
+  return r;
+}
+
+i64 fd_owner_get(int fd, f_owner_ex* o) {
+  i64 r = os::sys(__NR_fcntl, fd, F_GETOWN_EX, o);
+  if (r < 0 || o->type != F_OWNER_TID) return r;
+  for (G* g = core::sched.all_gs.load_acquire(); g; g = g->all_next) {
+    core::M* m = as_atomic(&g->locked_m).load_acquire();
+    if (m && m->tid == o->pid) o->pid = g->tid;
+  }
+  return r;
 }
 
 void wish_end(Thread* t) {

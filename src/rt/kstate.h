@@ -37,6 +37,9 @@ void kstate_boot();
 void kstate_child();                                    // forked child
 i64 set_ids(long nr, long a, long b, long c);           // setuid and its family, in every kernel thread of the process
 
+i64 fd_owner_set(int fd, const struct f_owner_ex* o);   // F_SETOWN_EX of a thread
+i64 fd_owner_get(int fd, struct f_owner_ex* o);
+
 // On a G. raw_kstate: false if the call numbered n is none of these.
 i64 prctl_on_g(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
 bool raw_kstate(long n, long a, long b, long c, long d, long e, i64* out);
