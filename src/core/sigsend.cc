@@ -28,7 +28,7 @@ namespace {
 struct TimerOf { Atomic<i32> id, tid; G* pinned = nullptr; };  // id is the kernel's, plus 1; tid 0: its signal is nobody's in particular
 constexpr u32 kTimersOf = 1024;
 constexpr i32 kNobody = -1;
-constexpr i32 kSigioCode = -5, kPollHup = 6;  // SI_SIGIO, POLL_HUP: POLL_IN is 1
+constexpr i32 kTimer = -2, kFromKernel = 0x80, kSigioCode = -5, kPollHup = 6;  // SI_TIMER, SI_KERNEL, SI_SIGIO; POLL_HUP: POLL_IN is 1
 constinit TimerOf timers_of[kTimersOf];
 Atomic<u32> n_timers_of;
 GMPT_GLOBAL_LOCK(timers_of_lock);
@@ -88,7 +88,7 @@ G* mark_owner(M* m, os::SigInfo* si) {
 
 i32 owner_of(const os::SigInfo& si) {
   if (GMPT_UNLIKELY(si.pad != 0)) return si.pad;
-  if (GMPT_LIKELY(si.code != -2 /* SI_TIMER */)) return 0;
+  if (GMPT_LIKELY(si.code != kTimer)) return 0;
   i32 id;
   memcpy(&id, si.raw, sizeof id);
   for (u32 i = 0, n = n_timers_of.load_acquire(); i < n; i++)
@@ -158,10 +158,12 @@ void request_cancel(G* g) {
 }
 
 // The kernel asks the initial thread first whether it takes a signal to the process, and programs count on it: a
-// handler there ends main's pause() or accept(). What write() sends to its own thread looks the same, but for the name.
+// handler there ends main's pause() or accept(). What write() sends to its own thread looks the same, but for the name;
+// and what tells of processor time, or comes from a timer, is offered first to whom it interrupts: so profilers see who runs.
 static bool to_process(const os::SigInfo& si) {
   bool of_write = (si.signo == os::kSigPipe || si.signo == os::kSigXfsz) && si.code == 0 && si.kill.pid == sched.pid;
-  return si.code != kTkill && !of_write;
+  bool of_time = si.code == kFromKernel && (si.signo == os::kSigProf || si.signo == os::kSigVtalrm || si.signo == os::kSigXcpu);
+  return si.code != kTkill && si.code != kTimer && !of_write && !of_time;
 }
 
 // Is there somebody else whom this signal goes to first?

@@ -10,7 +10,7 @@ namespace gmpt::os {
 constexpr u64 kSaSiginfo = 4, kSaOnstack = 0x08000000, kSaRestart = 0x10000000, kSaNodefer = 0x40000000,
               kSaResethand = 0x80000000, kSaRestorer = 0x04000000;
 constexpr int kSigIll = 4, kSigAbrt = 6, kSigBus = 7, kSigFpe = 8, kSigKill = 9, kSigSegv = 11, kSigPipe = 13, kSigXfsz = 25, kSigChld = 17,
-              kSigCont = 18, kSigStop = 19, kSigUrg = 23, kSigWinch = 28, kSigTrap = 5, kSigIo = 29, kSigSys = 31, kSigCancel = 32, kSigSetxid = 33;
+              kSigCont = 18, kSigStop = 19, kSigUrg = 23, kSigWinch = 28, kSigTrap = 5, kSigXcpu = 24, kSigVtalrm = 26, kSigProf = 27, kSigIo = 29, kSigSys = 31, kSigCancel = 32, kSigSetxid = 33;
 
 constexpr u64 sig_bit(int sig) { return u64{1} << (sig - 1); }
 

@@ -34,9 +34,6 @@ static void callback(union sigval v) {
   ADD(callbacks, 1);
 }
 static void* works(void* a) {
-  sigset_t all;
-  sigfillset(&all);
-  OK(pthread_sigmask(SIG_BLOCK, &all, NULL));
   while (!LOAD(stop)) {
     if (a) sched_yield();
     else usleep(300);
@@ -52,7 +49,11 @@ int main(void) {
   struct sigaction sb = {.sa_handler = on_usr2};
   OK(sigaction(SIGUSR2, &sb, NULL));
   pthread_t t[4];
+  sigset_t all, before;
+  sigfillset(&all);
+  OK(pthread_sigmask(SIG_SETMASK, &all, &before));
   for (intptr_t i = 0; i < 4; i++) OK(pthread_create(&t[i], NULL, works, (void*)(i & 1)));
+  OK(pthread_sigmask(SIG_SETMASK, &before, NULL));
   struct sigevent ev = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = callback};
   timer_t timer;
   OK(timer_create(CLOCK_MONOTONIC, &ev, &timer));
