@@ -17,9 +17,11 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 
+#include "base/mem.h"
 #include "core/netpoll.h"
 #include "preload/interpose.h"
 #include "rt/futex.h"
@@ -112,6 +114,23 @@ bool waits_or_tells(long n, long a, long b, long c, long d, long e, long f, long
     case SYS_accept: *out = quiet([=] { return accept(as<int>(a), ptr<sockaddr>(b), ptr<socklen_t>(c)); }); return true;
     case SYS_accept4: *out = quiet([=] { return accept4(as<int>(a), ptr<sockaddr>(b), ptr<socklen_t>(c), as<int>(d)); }); return true;
     case SYS_poll: *out = quiet([=] { return poll(ptr<pollfd>(a), as<nfds_t>(b), as<int>(c)); }); return true;
+    case SYS_ppoll:
+      if (d && e != 8) return *out = rt::ret(-EINVAL), true;
+      *out = quiet([=] { return ppoll(ptr<pollfd>(a), as<nfds_t>(b), ptr<timespec>(c), ptr<sigset_t>(d)); });
+      return true;
+    case SYS_select: *out = quiet([=] { return select(as<int>(a), ptr<fd_set>(b), ptr<fd_set>(c), ptr<fd_set>(d), ptr<timeval>(e)); }); return true;
+    case SYS_pselect6: {
+      struct { sigset_t* mask; size_t size; } m = {nullptr, 8};
+      if (f && !rt::readable(ptr<void>(f), sizeof m)) return *out = rt::ret(-EFAULT), true;
+      if (f) memcpy(&m, ptr<void>(f), sizeof m);
+      if (m.mask && m.size != 8) return *out = rt::ret(-EINVAL), true;
+      *out = quiet([=] { return pselect(as<int>(a), ptr<fd_set>(b), ptr<fd_set>(c), ptr<fd_set>(d), ptr<timespec>(e), m.mask); });
+      return true;
+    }
+    case SYS_epoll_pwait:
+      if (e && f != 8) return *out = rt::ret(-EINVAL), true;
+      *out = quiet([=] { return epoll_pwait(as<int>(a), ptr<epoll_event>(b), as<int>(c), as<int>(d), ptr<sigset_t>(e)); });
+      return true;
     case SYS_epoll_wait: *out = quiet([=] { return epoll_wait(as<int>(a), ptr<epoll_event>(b), as<int>(c), as<int>(d)); }); return true;
     case SYS_open: *out = quiet([=] { return open(ptr<char>(a), as<int>(b), as<unsigned>(c)); }); return true;
     case SYS_openat: *out = quiet([=] { return openat(as<int>(a), ptr<char>(b), as<int>(c), as<unsigned>(d)); }); return true;
@@ -138,6 +157,23 @@ bool waits_or_tells(long n, long a, long b, long c, long d, long e, long f, long
     case SYS_prlimit64:
       *out = prlimit(as<pid_t>(a), static_cast<__rlimit_resource>(b), ptr<struct rlimit>(c), ptr<struct rlimit>(d));
       return true;
+    case SYS_rt_sigtimedwait:
+      if (!rt::self()) return false;
+      if (d != 8) return *out = rt::ret(-EINVAL), true;
+      *out = quiet([=] { return sigtimedwait(ptr<sigset_t>(a), ptr<siginfo_t>(b), ptr<timespec>(c)); });
+      return true;
+    case SYS_rt_sigsuspend:
+      if (!rt::self()) return false;
+      if (b != 8) return *out = rt::ret(-EINVAL), true;
+      *out = quiet([=] { return sigsuspend(ptr<sigset_t>(a)); });
+      return true;
+    case SYS_rt_sigpending:
+      if (!rt::self() || b != 8) return false;
+      *out = sigpending(ptr<sigset_t>(a));
+      return true;
+    case SYS_pause: *out = quiet([=] { return pause(); }); return true;
+    case SYS_clock_gettime: *out = clock_gettime(as<clockid_t>(a), ptr<timespec>(b)); return true;
+    case SYS_getrusage: *out = getrusage(static_cast<__rusage_who_t>(a), ptr<struct rusage>(b)); return true;
     case SYS_sigaltstack: *out = sigaltstack(ptr<stack_t>(a), ptr<stack_t>(b)); return true;
     case SYS_mmap: *out = reinterpret_cast<long>(mmap(ptr<void>(a), as<size_t>(b), as<int>(c), as<int>(d), as<int>(e), f)); return true;
     case SYS_mremap: *out = reinterpret_cast<long>(mremap(ptr<void>(a), as<size_t>(b), as<size_t>(c), as<int>(d), ptr<void>(e))); return true;
