@@ -50,6 +50,7 @@ size_t origin_at(const char* s) {
 bool expand(const char* s, size_t n, const char* origin, Text* out) {
   for (size_t i = 0; i < n;) {
     size_t skip = origin_at(s + i);
+    if (skip && !*origin) return false;
     if (skip) out->add(origin, strlen(origin));
     else if (s[i] == '$') return false;
     else out->add(s + i, 1);
@@ -89,6 +90,27 @@ Paths paths_of(const link_map* l) {
   return p;
 }
 
+// The folder of l's file, "" if unknown. ld.so notes the main program's only when it first meets $ORIGIN in a path
+// of that, and dlinfo(RTLD_DI_ORIGIN) reads through a null pointer until then.
+const char* origin_of(const link_map* l, char* buf, size_t room) {
+  const char* name = l->l_name;
+  size_t n = 0;
+  buf[0] = 0;
+  if (!*name) {
+    ssize_t got = readlink("/proc/self/exe", buf, room - 1);
+    if (got < 0) return buf;
+    buf[n = static_cast<size_t>(got)] = 0;
+  } else if (*name == '/' && (n = strlen(name)) < room) {
+    memcpy(buf, name, n + 1);
+  } else {  // given relative to a folder that may not be the current one any more: ld.so noted it at once
+    if (dlinfo(const_cast<link_map*>(l), RTLD_DI_ORIGIN, buf) != 0) buf[0] = 0;
+    return buf;
+  }
+  while (n > 1 && buf[n - 1] != '/') n--;
+  buf[n > 1 ? n - 1 : n] = 0;
+  return buf;
+}
+
 bool is_loaded(const char* file) {
   void* h = os::real().dlopen(file, RTLD_LAZY | RTLD_NOLOAD);
   if (h) os::real().dlclose(h);
@@ -108,8 +130,8 @@ const char* file_for_caller(const char* file, const void* caller, char* buf, siz
   Paths p;
   if (!is_path) p = paths_of(l);
   if (!is_path && !p.rpath && !p.runpath) return file;
-  char origin[4096];
-  if (dlinfo(l, RTLD_DI_ORIGIN, origin) != 0) return file;
+  char folder[4096];
+  const char* origin = origin_of(l, folder, sizeof folder);
   if (is_path) {
     Text t{buf, room};
     return expand(file, strlen(file), origin, &t) ? buf : file;

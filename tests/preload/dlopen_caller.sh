@@ -32,6 +32,8 @@ gcc -shared -fPIC -DNAME=in_lib -o c/liblib.so both.c -Wl,--enable-new-dtags -Wl
 for tags in --enable-new-dtags --disable-new-dtags; do
   gcc -o "main$tags" main.c both.c -Lc -llib -Wl,$tags -Wl,-rpath,'$ORIGIN/a',-rpath,'$ORIGIN/c'
 done
+# A main program whose path has no $ORIGIN in it: ld.so has not looked for its folder.
+gcc -o main--plain main.c both.c -Lc -llib -Wl,-rpath,"$PWD/a:$PWD/c"
 rm c/libplug-b.so
 for run in ./main--*; do
   "$run"
