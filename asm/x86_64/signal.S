@@ -14,18 +14,19 @@
   .globl gmpt_sig_restorer
   .hidden gmpt_sig_restorer
   .type gmpt_sig_restorer, @function
-  nop
+  SIGNAL_FRAME
 gmpt_sig_restorer:
   movl $15, %eax
   syscall
   ud2
+  .cfi_endproc
   .size gmpt_sig_restorer, . - gmpt_sig_restorer
 
   .p2align 4
   .globl gmpt_sig_landing
   .hidden gmpt_sig_landing
   .type gmpt_sig_landing, @function
-  nop
+  SIGNAL_FRAME
 gmpt_sig_landing:
   leaq -8(%rsp), %rdi
   movq %rsp, %rbx
@@ -35,6 +36,7 @@ gmpt_sig_landing:
   movl $15, %eax
   syscall
   ud2
+  .cfi_endproc
   .size gmpt_sig_landing, . - gmpt_sig_landing
 
   .section .note.GNU-stack,"",@progbits
