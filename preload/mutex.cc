@@ -21,9 +21,9 @@ int kernel_lock(pthread_mutex_t* m, F call) {
 }
 
 int timed(pthread_mutex_t* m, clockid_t clock, const struct timespec* abs) {
+  if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return EINVAL;
   int e = rt::mutex_trylock(m);  // a free mutex is taken whatever the time says
   if (e == 0) return 0;
-  if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return EINVAL;
   for (;;) {
     u64 d = rt::deadline_abs(clock, abs);
     if (d == rt::kBadDeadline) return EINVAL;

@@ -46,6 +46,9 @@ int main(void) {
   EXPECT_EQ(pthread_mutex_timedlock(&m, &bad2), EINVAL);
   EXPECT_EQ(pthread_mutex_clocklock(&m, CLOCK_PROCESS_CPUTIME_ID, &past), EINVAL);
   join(h);
+  // A clock that cannot be waited on is refused in any case.
+  EXPECT_EQ(pthread_mutex_clocklock(&m, CLOCK_PROCESS_CPUTIME_ID, &past), EINVAL);
+  EXPECT_EQ(pthread_mutex_clocklock(&m, CLOCK_REALTIME_COARSE, &past), EINVAL);
   OK(pthread_mutex_timedlock(&m, &past));
   OK(pthread_mutex_unlock(&m));
   OK(pthread_mutex_timedlock(&m, &bad));
