@@ -116,7 +116,13 @@ struct Frame {
 int release(Frame* f, Rt& rt) {
   pthread_mutex_t* m = f->m;
   if (GMPT_LIKELY(mutex_is_ours(m))) return mutex_release_inside(m, &f->count, rt);
-  auto unlock = [=] { return os::real().pthread_mutex_unlock(m); };
+  // libc's own wait keeps the waiter among the mutex's users, for pthread_mutex_destroy; its unlock takes it out.
+  auto unlock = [=] {
+    m->__data.__nusers++;
+    int e = os::real().pthread_mutex_unlock(m);
+    if (e) m->__data.__nusers--;
+    return e;
+  };
   if (!rt.g()) return unlock();
   core::leave();
   int e = mutex_wants_kernel_tid(m) ? with_kernel_tid(unlock) : unlock();
@@ -134,7 +140,11 @@ int retake(Frame* f) {
     return 0;
   }
   bool robust = mutex_is_robust(m);
-  auto lock = [=] { return os::real().pthread_mutex_lock(m); };
+  auto lock = [=] {
+    int e = os::real().pthread_mutex_lock(m);
+    if (e == 0 || e == EOWNERDEAD) m->__data.__nusers--;
+    return e;
+  };
   if (!self() || !mutex_wants_kernel_tid(m)) return kernel_call(lock);
   int e = as_kernel_thread(lock);
   if (e != 0 && e != EOWNERDEAD) hold_ends(robust);

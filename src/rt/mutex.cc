@@ -10,6 +10,7 @@
 //       that lock: no wake-up is lost. The store of 0 is the unlocker's last access to the mutex, which
 //       may be freed by the next owner.
 //   M3  A waiter older than 1 ms is given the mutex directly (__lock stays 2): nobody starves.
+//   M4  Who waits for a condition stays in __nusers, as in glibc: pthread_mutex_destroy says EBUSY meanwhile.
 //
 // Memory orders
 //   [mutex] unlock: CAS-release / exchange-acq_rel -> lock: cas-acquire / exchange-acq_rel.
@@ -208,7 +209,6 @@ int mutex_release_inside(pthread_mutex_t* m, u32* count, Rt& rt) {
   *count = m->__data.__count;
   m->__data.__count = 0;
   m->__data.__owner = 0;
-  m->__data.__nusers--;
   u32 one = 1;
   if (!word(m).cas_release(one, 0)) give_up_word(m, rt);  // [mutex]
   return 0;
@@ -216,7 +216,7 @@ int mutex_release_inside(pthread_mutex_t* m, u32* count, Rt& rt) {
 
 void mutex_cond_retake(pthread_mutex_t* m, u32 count) {
   lock_word(m, kNever);
-  own(m, self_tid());
+  m->__data.__owner = self_tid();
   if (type_of(m) == kRecursive) m->__data.__count = count;
 }
 
