@@ -11,6 +11,7 @@
 //   U2  The list is read again until it shows nobody new: a thread made meanwhile by one not yet visited has
 //       the old credentials, one made by a visited one has the new.
 //   U3  The handler uses no TLS and no lock: it may interrupt the scheduler, sysmon or the template.
+//   U4  A process with two sets of credentials is not safe to go on: it is aborted, as by libc.
 //
 // Rejected
 //   libc's own broadcast: it waits for an answer in the initial thread's block, which no handler gives when
@@ -20,6 +21,7 @@
 #include "core/boot.h"
 #include "os/clock.h"
 #include "os/sig.h"
+#include "rt/fork.h"
 #include "rt/kstate.h"
 
 extern "C" void gmpt_sig_restorer();
@@ -31,14 +33,10 @@ namespace {
 GMPT_GLOBAL_LOCK(ids_lock);
 struct { long nr, a, b, c, want; } cmd;  // ids_lock; read by handlers while one is in turn
 Atomic<u32> answered;
+Atomic<u32> differs;  // a thread could not follow
 
 void on_visit(int, os::SigInfo*, void*) {
-  if (os::sys(cmd.nr, cmd.a, cmd.b, cmd.c) != cmd.want) {
-    // A process with two sets of credentials is not safe to go on: libc ends it, too.
-    static const char text[] = "libgmp: a kernel thread could not take the process's new ids\n";
-    os::write_err(text, sizeof text - 1);
-    os::sys(__NR_exit_group, 127);
-  }
+  if (os::sys(cmd.nr, cmd.a, cmd.b, cmd.c) != cmd.want) differs.store_relaxed(1);
   answered.store_release(1);
   os::futex_wake(&answered, 1);
 }
@@ -121,7 +119,12 @@ i64 set_ids(long nr, long a, long b, long c) {
     os::sigaction(os::kSigSetxid, &was, nullptr);
     os::unmap(seen, kRoom * sizeof(i32));
   }
+  bool mixed = differs.exchange_acq_rel(0);
   ids_lock.unlock();
+  if (mixed) {
+    TrueFs fs;
+    os::real().abort();
+  }
   if (g) core::unpin(g);
   return r;
 }

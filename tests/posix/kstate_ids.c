@@ -64,6 +64,28 @@ static void* drops(void* a) {
   return a;
 }
 
+// A thread that took other ids by itself cannot follow: such a process is aborted.
+static void* goes_alone(void* a) {
+  SYS(syscall(SYS_setresuid, 1, 2, 3));
+  STORE(stage, 1);
+  while (LOAD(stage) == 1) usleep(1000);
+  return a;
+}
+static void mixed(void) {
+  pid_t pid = (pid_t)SYS(fork());
+  if (pid == 0) {
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    start(goes_alone, NULL);
+    while (LOAD(stage) != 1) usleep(1000);
+    SYS(setresuid(4, 5, 6));
+    _exit(0);
+  }
+  int st;
+  SYS(waitpid(pid, &st, 0));
+  EXPECT(WIFSIGNALED(st) && WTERMSIG(st) == SIGABRT);
+}
+
 int main(void) {
   if (geteuid() != 0) {  // what anybody may do
     OK(setuid(getuid()));
@@ -88,5 +110,6 @@ int main(void) {
     }
     reap_ok(pid);
   }
+  mixed();
   return 0;
 }
