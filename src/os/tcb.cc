@@ -142,7 +142,7 @@ const char* tcb_init(i64 g_word) {
   uptr me = arch::thread_pointer();
   tcb.errno_word = static_cast<i64>(reinterpret_cast<uptr>(p.errno_location()) - me);
   uptr head = me + tcb.tid + 16;
-  tcb.robust = get_word(head, 0) == head;
+  tcb.robust = get_word(head, 8) == static_cast<u64>(-32);  // the list itself is not empty if this thread holds one
   find_link_tls_word();
   tcb_refresh(nullptr, nullptr);
   return nullptr;

@@ -118,8 +118,25 @@ static void one(int type) {
   OK(pthread_mutex_destroy(&m[0]));
 }
 
+// Held by main when the first thread is made: every thread's list is an empty one all the same.
+static void* passes(void* a) {
+  OK(pthread_mutex_lock(&m[0]));
+  OK(pthread_mutex_unlock(&m[0]));
+  return a;
+}
+static void held_at_first(void) {
+  pthread_t t[3];
+  make(PTHREAD_MUTEX_NORMAL);
+  OK(pthread_mutex_lock(&m[0]));
+  for (int i = 0; i < 3; i++) t[i] = start(passes, NULL);
+  OK(pthread_mutex_unlock(&m[0]));
+  for (int i = 0; i < 3; i++) join(t[i]);
+  OK(pthread_mutex_destroy(&m[0]));
+}
+
 int main(void) {
   watchdog(25);
+  held_at_first();
   static const int types[] = {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK};
   for (int i = 0; i < 3; i++) one(types[i]);
   return 0;
