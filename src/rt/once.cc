@@ -16,7 +16,8 @@
 //   This library has no C++ runtime and no libgcc_s, so it cannot have a landing pad. It needs none: the
 //   unwinder calls the personality routine of each frame it removes, and ours does the clean-up right
 //   there and lets it continue. That one place serves C++ exceptions, pthread_exit and cancellation,
-//   whatever unwinder the program brought.
+//   whatever unwinder the program brought. Where an initialiser has no unwind tables the unwinder ends, and libc
+//   runs the old-style clean-up buffers before it jumps to the next handler: ours is one of them, too.
 //
 // Memory orders
 //   [once] finish: exchange-acq_rel -> once: load-acquire.
@@ -27,6 +28,11 @@
 // Proof and tests   tests/posix/thread_once.cc
 #include "rt/once.h"
 
+extern "C" {
+void _pthread_cleanup_push(struct _pthread_cleanup_buffer*, void (*)(void*), void*) noexcept;
+void _pthread_cleanup_pop(struct _pthread_cleanup_buffer*, int) noexcept;
+}
+
 namespace gmpt::rt {
 
 namespace {
@@ -36,6 +42,7 @@ enum : u32 { kRunning = 1, kDone = 2, kWaited = 4, kGenShift = 3 };
 struct Frame {
   u32* control;
   Frame* outer;
+  struct _pthread_cleanup_buffer buffer;
 };
 
 __thread Frame* innermost __attribute__((tls_model("initial-exec")));
@@ -47,6 +54,15 @@ void finish(u32* control, u32 to) {
   core::wake(control, ~0u, rt);
 }
 
+// Without an end of its own; of the two that may come to it, the first counts.
+void left(void* frame) {
+  Frame* f = static_cast<Frame*>(frame);
+  if (!f->control) return;
+  innermost = f->outer;
+  finish(f->control, 0);
+  f->control = nullptr;
+}
+
 }  // namespace
 
 // Itanium C++ ABI: _Unwind_Personality_Fn. Only the phase that removes frames (2) matters; 8 = continue.
@@ -54,8 +70,8 @@ extern "C" __attribute__((used, visibility("hidden")))
 int gmpt_once_personality(int, int actions, u64, void*, void*) {
   if (actions & 2) {
     Frame* f = innermost;
-    innermost = f->outer;
-    finish(f->control, 0);
+    left(f);
+    _pthread_cleanup_pop(&f->buffer, 0);  // an exception would leave it listed
   }
   return 8;
 }
@@ -70,9 +86,11 @@ GMPT_NOINLINE void call(void (*init)()) {
 }
 
 GMPT_NOINLINE void run(u32* control, void (*init)()) {
-  Frame f{control, innermost};
+  Frame f{control, innermost, {}};
   innermost = &f;
+  _pthread_cleanup_push(&f.buffer, &left, &f);
   call(init);
+  _pthread_cleanup_pop(&f.buffer, 0);
   innermost = f.outer;
   finish(control, kDone);
 }
