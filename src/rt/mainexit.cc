@@ -3,7 +3,8 @@
 // What it is
 //   libc's start code counts only threads it made and would end the process when main unwinds into it. So
 //   main() runs in a frame of ours: the unwinding stops here, main's destructors run, it can be joined,
-//   and its G waits for the others.
+//   and its G waits for the others. What exit() then runs has the signal mask of the thread that ended last,
+//   which natively calls it.
 //
 // Memory orders
 //   [last]  main: waiting = 1; fence; n_gs read  |  an ending thread: n_gs decremented (acq_rel); waiting read.
@@ -25,12 +26,14 @@ void __pthread_unregister_cancel(__pthread_unwind_buf_t*) noexcept;
 namespace gmpt::rt {
 
 namespace {
-u32 main_waiting;
+u32 main_waiting;    // 1: it waits; 2: the last thread has ended
+u64 mask_of_last;    // published with 2
 }
 
-void main_exit_check() {
+void main_exit_check(u64 mask) {
   fence();  // [last]
   if (!as_atomic(&main_waiting).load_acquire() || core::sched.n_gs.load_acquire() > 1) return;
+  as_atomic(&mask_of_last).store_relaxed(mask);
   as_atomic(&main_waiting).store_release(2);
   core::Bucket* b = core::bucket_of(&main_waiting);
   core::GList l;
@@ -61,7 +64,7 @@ void main_ends() {
   run_key_destructors();
   if (!g) return;  // asleep: this was the only thread, and its end is the process's, with status 0
   robust_owner_died(g);
-  u64 all = ~u64{0};
+  u64 all = ~u64{0}, mask = g->sigmask;
   core::change_mask(g, 2, &all);  // as the kernel passes over a thread that has ended
   {
     Rt rt(g);
@@ -70,10 +73,14 @@ void main_ends() {
   }
   as_atomic(&main_waiting).store_release(1);
   fence();  // [last]
-  while (core::sched.n_gs.load_acquire() > 1) {
-    Rt rt(g);
-    core::wait_while(&main_waiting, 1, rt, kNever, Why::kMainExit);
+  if (core::sched.n_gs.load_acquire() > 1) {
+    while (as_atomic(&main_waiting).load_acquire() == 1 || core::sched.n_gs.load_acquire() > 1) {
+      Rt rt(g);
+      core::wait_while(&main_waiting, 1, rt, kNever, Why::kMainExit);
+    }
+    mask = as_atomic(&mask_of_last).load_relaxed();
   }
+  core::change_mask(g, 2, &mask);
 }
 
 }  // namespace gmpt::rt

@@ -45,6 +45,7 @@ Atomic<u32> defaults_set;  // by the program, for threads made without attribute
 
 void on_exit(G* g) {
   Thread* t = thread_of(g);
+  u64 mask = t->last_mask;  // g may be another thread soon
   u32 was = Thread::kJoinable;
   if (t->life.cas_acq_rel(was, Thread::kDone)) {
     const void* key = &t->life;
@@ -57,7 +58,7 @@ void on_exit(G* g) {
   } else {
     core::g_put(g, true);
   }
-  main_exit_check();
+  main_exit_check(mask);
 }
 
 // A program takes back the stack it gave to a detached thread when that says that it is done. Natively it
@@ -113,6 +114,7 @@ void thread_end(G* g) {
   wish_end(thread_of(g));
   // No signal handler may run on a stack that is about to be somebody else's.
   u64 all = ~u64{0};
+  thread_of(g)->last_mask = g->sigmask;
   if (g->sigmask != all && (g->sigpending.load_relaxed() || core::signals_waiting_now())) core::change_mask(g, 2, &all);
   core::enter();
   core::g_exit();
@@ -244,14 +246,15 @@ int thread_join(pthread_t th, void** result, u64 deadline) {
   G* me = self();
   G* g = g_of(th);
   if (!g) return ESRCH;
-  if (g == me) return EDEADLK;
   Thread* t = thread_of(g);
+  // Whoever is cancelled will not wait for the other: no deadlock then.
+  bool circle = g == me || (me && thread_of(me)->joiner.load_acquire() == g && !g->cancel_req.load_acquire() && !t->exited);
   if (t->life.load_acquire() == Thread::kGone) return ESRCH;
   if (t->life.load_acquire() == Thread::kDetached) return g->state.load_acquire() == core::GState::kDead ? ESRCH : EINVAL;
   G* none = nullptr;
   G* mark = me ? me : g;  // a kernel thread has no G to name; the target itself stands for it
-  if (me && thread_of(me)->joiner.load_acquire() == g) return EDEADLK;
   cancellation_point();
+  if (circle) return EDEADLK;
   if (!t->joiner.cas_acq_rel(none, mark)) return EINVAL;
   for (;;) {
     {

@@ -22,6 +22,7 @@ struct Thread {
   u64 stack_size, guard_size;    // as pthread_getattr_np reports them
   char name[16];
   i32 policy, priority;          // as the program sees them
+  u64 last_mask;                 // own: its signal mask when it ended
   Wish* wish;             // see kstate.cc
   bool bound;                    // own: its M has them in the kernel (policy.cc)
   u32 robust_holds;              // own: why its robust list is its M's (kerneltid.cc)

@@ -32,6 +32,18 @@ static void* quits(void* a) {
   exit(9);
 }
 static pthread_t self;
+static void ends_by_signal(void) {
+  kill(getpid(), SIGUSR1);
+  sleep_ms(200);
+}
+static void* opens(void* a) {
+  sigset_t s;
+  sigemptyset(&s);
+  sigaddset(&s, SIGUSR1);
+  OK(pthread_sigmask(SIG_UNBLOCK, &s, NULL));
+  sleep_ms(50);
+  return a;
+}
 
 int main(int argc, char** argv) {
   watchdog(25);
@@ -58,6 +70,25 @@ int main(int argc, char** argv) {
         start(quits, NULL);
         pthread_exit(NULL);
     }
+    // What runs at exit has the mask of the thread that ended last.
+    sigset_t s;
+    sigemptyset(&s);
+    sigaddset(&s, SIGUSR1);
+    atexit(ends_by_signal);
+    switch (argv[1][0]) {
+      case 'f':  // main's own
+        join(start(opens, NULL));
+        pthread_exit(NULL);
+      case 'g':
+        OK(pthread_sigmask(SIG_BLOCK, &s, NULL));
+        start(opens, NULL);
+        pthread_exit(NULL);
+      case 'h':
+        OK(pthread_sigmask(SIG_BLOCK, &s, NULL));
+        start(later, NULL);
+        OK(pthread_sigmask(SIG_UNBLOCK, &s, NULL));
+        pthread_exit(NULL);
+    }
     return 99;
   }
   char out[200];
@@ -76,5 +107,8 @@ int main(int argc, char** argv) {
   st = run_self("e", out, sizeof out);
   EXPECT_EXITED(st, 9);
   EXPECT(!strcmp(out, "atexit\n"));
+  EXPECT_EQ(run_self("f", out, sizeof out), SIGUSR1);
+  EXPECT_EQ(run_self("g", out, sizeof out), SIGUSR1);
+  EXPECT_EXITED(run_self("h", out, sizeof out), 0);
   return 0;
 }
