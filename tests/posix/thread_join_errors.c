@@ -1,4 +1,4 @@
-// posix/thread_join_errors.c -- joining oneself is EDEADLK and a detached thread EINVAL.
+// posix/thread_join_errors.c -- joining oneself is EDEADLK and a detached thread EINVAL; who joins main can be cancelled and joined by it.
 // timeout: 30
 #include "expect.h"
 
@@ -14,8 +14,28 @@ static void* join_self(void* a) {
   return a;
 }
 
+static void* join_arg(void* a) {
+  pthread_join((pthread_t)a, NULL);
+  return NULL;
+}
+static void* join_detached_self(void* a) {
+  OK(pthread_detach(pthread_self()));
+  EXPECT_EQ(pthread_join(pthread_self(), NULL), EINVAL);
+  ADD(left, 1);
+  return a;
+}
+
 int main(void) {
   watchdog(25);
+  // Two who would join each other, but for the cancellation.
+  pthread_t j = start(join_arg, (void*)pthread_self());
+  sleep_ms(30);
+  OK(pthread_cancel(j));
+  EXPECT(join(j) == PTHREAD_CANCELED);
+  start(join_detached_self, NULL);
+  WAIT_UNTIL(LOAD(left) == 1);
+  left = 0;
+
   OK(sem_init(&go, 0, 0));
   EXPECT_EQ(pthread_join(pthread_self(), NULL), EDEADLK);
   EXPECT_EQ(join(start(join_self, num(1))), 1);
