@@ -5,6 +5,7 @@
 #include "core/boot.h"
 #include "preload/interpose.h"
 #include "rt/thread.h"
+#include "rt/policy.h"
 #include "rt/usermem.h"
 
 using namespace gmpt;
@@ -152,9 +153,11 @@ bool to_own_process(pid_t pid, int sig, int code, u64 value) {
 }  // namespace
 
 GMPT_API int kill(pid_t pid, int sig) noexcept {
+  pid = rt::process_of(pid);
   return to_own_process(pid, sig, SI_USER, 0) ? 0 : os::real().kill(pid, sig);
 }
 GMPT_API int sigqueue(pid_t pid, int sig, const union sigval value) noexcept {
+  pid = rt::process_of(pid);
   return to_own_process(pid, sig, SI_QUEUE, reinterpret_cast<u64>(value.sival_ptr)) ? 0 : os::real().sigqueue(pid, sig, value);
 }
 

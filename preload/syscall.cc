@@ -28,6 +28,7 @@
 #include "rt/io.h"
 #include "rt/kstate.h"
 #include "rt/offer.h"
+#include "rt/policy.h"
 #include "rt/rawcall.h"
 #include "rt/robust.h"
 #include "rt/usermem.h"
@@ -144,6 +145,8 @@ bool waits_or_tells(long n, long a, long b, long c, long d, long e, long f, long
     case SYS_gettid: *out = gettid(); return true;
     case SYS_tgkill: *out = tgkill(as<pid_t>(a), as<pid_t>(b), as<int>(c)); return true;
     case SYS_tkill: *out = tgkill(getpid(), as<pid_t>(a), as<int>(b)); return true;
+    case SYS_kill: *out = kill(as<pid_t>(a), as<int>(b)); return true;
+    case SYS_rt_sigqueueinfo: *out = rt::ret(os::sys(SYS_rt_sigqueueinfo, rt::process_of(as<pid_t>(a)), b, c)); return true;
     case SYS_rt_tgsigqueueinfo: *out = rt::ret(rt::raw_queue_signal(as<pid_t>(a), as<pid_t>(b), as<int>(c), ptr<void>(d))); return true;
     case SYS_rt_sigaction: *out = rt::ret(rt::raw_sigaction(as<int>(a), ptr<void>(b), ptr<void>(c), as<size_t>(d))); return true;
     case SYS_rt_sigprocmask:

@@ -89,6 +89,11 @@ G* g_of_tid(pid_t tid) {
   return nullptr;
 }
 
+pid_t process_of(pid_t pid) {
+  if (GMPT_LIKELY(pid <= 1 << 22) || !on() || !core::awake()) return pid;
+  return g_of_tid(pid) ? os::getpid() : pid;
+}
+
 int policy_set(G* g, int policy, int priority) {
   int plain = policy & ~kResetOnFork;
   if (!valid(plain, priority)) return EINVAL;

@@ -24,6 +24,37 @@ static void* rests(void* a) {
   return a;
 }
 
+// To kill and sigqueue a thread's id is its process's: whoever has the signal open gets it.
+static int signalled;
+static void on_signal(int s) {
+  (void)s;
+  EXPECT_EQ(gettid(), getpid());
+  signalled++;
+}
+static pid_t other;
+static void* blocks_it(void* a) {
+  sigset_t s;
+  sigemptyset(&s);
+  sigaddset(&s, SIGUSR1);
+  OK(pthread_sigmask(SIG_BLOCK, &s, NULL));
+  STORE(other, gettid());
+  return rests(a);
+}
+static void names_process(void) {
+  signal(SIGUSR1, on_signal);
+  pthread_t t = start(blocks_it, NULL);
+  WAIT_UNTIL(LOAD(other));
+  SYS(kill(other, 0));
+  SYS(kill(other, SIGUSR1));
+  WAIT_UNTIL(LOAD(signalled) == 1);
+  SYS(sigqueue(other, SIGUSR1, (union sigval){0}));
+  WAIT_UNTIL(LOAD(signalled) == 2);
+  SYS(syscall(SYS_kill, other, SIGUSR1));
+  WAIT_UNTIL(LOAD(signalled) == 3);
+  SYS(sem_post(&go));
+  join(t);
+}
+
 static pthread_t main_thread;
 static void* asks(void* a) {
   pthread_t me = pthread_self();
@@ -71,6 +102,7 @@ int main(void) {
   for (int i = 0; i < N; i++) join(t[i]);
   join(start(asks_about_main, NULL));
 
+  names_process();
   clockid_t w, r;
   t[0] = start(works, NULL);
   t[1] = start(rests, NULL);
