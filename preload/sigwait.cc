@@ -78,7 +78,7 @@ int timed(const sigset_t* set, siginfo_t* info, const struct timespec* t) {
     }
     u32 before = g->handled.load_relaxed();
     i64 r = kernel_wait(bits(set), &si, t ? &left : nullptr);
-    g->sigwait.store_release(0);
+    core::sigwait_end(g, bits(set));
     if (r > 0 && another_s(g, &si)) continue;
     bool kick = r == core::preempt_sig && (!sigismember(set, static_cast<int>(r)) || (si.code == SI_TKILL && si.kill.pid == core::sched.pid));
     if (r > 0 && !kick) took(si, info);

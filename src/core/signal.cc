@@ -1,4 +1,4 @@
-// core/signal.cc -- the kernel's handler, delivery on a G's stack, and queues of waiting signals.
+// core/signal.cc -- the kernel's handler, delivery on a G's stack, actions and masks.
 //
 // Rejected
 //   Calling the program's handler from the kernel's: it would run on the M's signal stack, could not
@@ -20,12 +20,20 @@ namespace gmpt::core {
 int preempt_sig = os::kSigUrg;
 void (*async_cancel_hook)();
 
+Atomic<u32> stuck;
+SigAction actions[65];
+
+// Default action of a signal we had to catch (SIGSEGV in lazy mode, the preemption signal).
+void default_action(int sig, const os::SigInfo* si) {
+  if (sig == preempt_sig && sig == os::kSigUrg) return;  // SIGURG: ignored by default
+  os::KSigaction dfl{};
+  os::sigaction(sig, &dfl, nullptr);
+  if (si->code <= 0) os::tgkill(os::getpid(), os::gettid(), sig);  // not a fault that repeats by itself
+}
+
 namespace {
 Atomic<u32> blocking[64];   // by how many Gs
 Atomic<u32> any_blocking;   // by how many Gs is anything blocked
-Atomic<u32> stuck;          // process-directed signals queued here that no G takes now
-
-SigAction actions[65];
 bool taken_over;
 u64 installed;       // signals whose kernel action is ours
 u64 caught_default;  // signals with the default action that are caught all the same, since threads block them
@@ -73,8 +81,11 @@ void deliver_on_g(M* m, G* g, int sig, os::SigInfo* si, os::UContext* uc) {
   u64 mask = g->sigmask | a.mask;
   if (!(a.flags & os::kSaNodefer)) mask |= os::sig_bit(sig);
   mask &= ~(os::sig_bit(os::kSigKill) | os::sig_bit(os::kSigStop));
+  u64 fresh = mask & ~g->sigmask;
   mask_counted(g->sigmask, mask);
   g->sigmask = mask;
+  fence();  // [give]
+  if (GMPT_UNLIKELY(g->sigpending.load_relaxed() & fresh)) give_back(g, fresh, false);
   m->kmask = kernel_mask(mask);
   uc->sigmask = m->kmask;
   uc->rsp = frame;
@@ -84,14 +95,6 @@ void deliver_on_g(M* m, G* g, int sig, os::SigInfo* si, os::UContext* uc) {
   uc->rdx = reinterpret_cast<u64>(&f->uc);
   uc->rax = 0;
   uc->eflags &= ~u64{0x500};  // direction and trap flags, as the kernel clears them
-}
-
-// Default action of a signal we had to catch (SIGSEGV in lazy mode, the preemption signal).
-void default_action(int sig, const os::SigInfo* si) {
-  if (sig == preempt_sig && sig == os::kSigUrg) return;  // SIGURG: ignored by default
-  os::KSigaction dfl{};
-  os::sigaction(sig, &dfl, nullptr);
-  if (si->code <= 0) os::tgkill(os::getpid(), os::gettid(), sig);  // not a fault that repeats by itself
 }
 
 // A kernel thread that is no M: libc's own, or before and after our time. Its handler runs on its own stack.
@@ -212,22 +215,6 @@ void install(int sig, const SigAction& a) {
     k.flags = a.flags & 3;
   }
   os::sigaction(sig, &k, nullptr);
-}
-
-G* pick_waiter(u64 bit) {
-  for (G* g = sched.all_gs.load_acquire(); g; g = g->all_next)
-    if (g->state.load_acquire() != GState::kDead && (g->sigwait.load_acquire() & bit)) return g;
-  return nullptr;
-}
-
-G* pick_g(u64 bit) {
-  G* best = nullptr;
-  for (G* g = sched.all_gs.load_acquire(); g; g = g->all_next) {
-    if (g->state.load_acquire() == GState::kDead || (g->sigmask & bit)) continue;
-    if (!g->pool) return g;  // main first
-    best = g;
-  }
-  return best;
 }
 
 // Called by gmpt_sig_landing.
@@ -376,7 +363,8 @@ u64 change_mask(G* g, int how, const u64* set) {
     u64 now = how == 0 ? old | s : how == 1 ? old & ~s : s;
     mask_counted(old, now);
     g->sigmask = now;
-    fence();  // [kick] mask, then sigpending
+    fence();  // [kick] [give] mask, then sigpending
+    if (GMPT_UNLIKELY(g->sigpending.load_relaxed() & now & ~old)) give_back(g, now & ~old, false);
     if (kernel_mask(now) != m->kmask) {
       m->kmask = kernel_mask(now);
       os::set_mask(m->kmask);
@@ -399,97 +387,6 @@ i64 send_to_g(G* g, const os::SigInfo& info) {
   if (reinterpret_cast<uptr>(h) > 1 || (g->sigmask & os::sig_bit(sig))) return post_signal(g, sig, info);
   if (h) return 0;                                   // ignored
   return os::sys(__NR_kill, sched.pid, sig);         // default: the same for every thread
-}
-
-bool send_to_process(const os::SigInfo& info) {
-  if (reinterpret_cast<uptr>(actions[info.signo].handler) <= 1) return false;
-  u64 bit = os::sig_bit(info.signo);
-  G* g = pick_g(bit);
-  return g && !pick_waiter(bit) && post_signal(g, info.signo, info) == 0;
-}
-
-void dispatch_signals() {
-  os::SigInfo si;
-  bool left;
-  u64 tried = 0;
-  while (process_signals.load_acquire()) {
-    if (!dequeue(nullptr, ~tried, &si, &left)) {
-      process_signals.store_release(0);  // what is left was counted as stuck, or never could be queued
-      break;
-    }
-    process_signals.fetch_sub_acq_rel(1);
-    if (pass_on(nullptr, si)) continue;
-    G* g = pick_g(os::sig_bit(si.signo));
-    if (g && !actions[si.signo].handler) {
-      default_action(si.signo, &si);  // opened meanwhile
-      continue;
-    }
-    if (g) {
-      if (enqueue(si, g)) {
-        g->sigpending.fetch_or_acq_rel(os::sig_bit(si.signo));
-        fence();
-        u32 w = g->waiter.word.load_acquire();
-        if (g->waiter.claim(w >> 8, Reason::kInterrupted) == Waiter::Claim::kParked) {
-          g->state.store_release(GState::kRunnable);
-          runq_put(mm()->p, g, true);
-        } else if (M* m = g->m; m && m->curg == g && m != mm()) {
-          os::tgkill(sched.pid, m->tid, preempt_sig);
-        }
-      }
-    } else {
-      tried |= os::sig_bit(si.signo);  // blocked by all: it stays pending here, or somebody waits for it
-      if (G* w = pick_waiter(os::sig_bit(si.signo))) {
-        if (enqueue(si, w)) kick_sigwait(w);
-      } else if (enqueue(si, nullptr)) {
-        stuck.fetch_add_acq_rel(1);
-      }
-    }
-  }
-}
-
-void deliver_signals() {
-  M* m0 = mm();
-  m0->pending.fetch_and_acq_rel(~u32{kPendSignal});
-  G* g = m0->curg;
-  if (GMPT_UNLIKELY(g->errand.load_acquire())) run_errand(g);
-  for (;;) {
-    u64 want = ~g->sigmask;
-    os::SigInfo si;
-    bool left = false;
-    G* to = g;
-    if (!(g->sigpending.load_acquire() & want)) {
-      if (!process_signals.load_acquire()) return;
-      to = nullptr;
-    }
-    enter();  // the queue's lock is not for code that may be interrupted by a handler
-    bool got = dequeue(to, want, &si, &left);
-    if (!got && !to) {  // counted, but not for this G to take: dispatch finds whose it is
-      M* mine = mm();
-      mine->p->word.store_release(reinterpret_cast<u64>(mine) | kUserTag);
-      arch::gs_set_in_rt(0);
-      return;
-    }
-    if (got && to && !left) g->sigpending.fetch_and_acq_rel(~os::sig_bit(si.signo));
-    if (got && !to) process_signals.fetch_sub_acq_rel(1);
-    if (!got && to) g->sigpending.fetch_and_acq_rel(~want);
-    bool others = got && !to && anothers(g, si);
-    if (others && !pass_on(g, si)) post_signal(main_g, si.signo, si);
-    M* m = mm();
-    m->p->word.store_release(reinterpret_cast<u64>(m) | kUserTag);
-    arch::gs_set_in_rt(0);
-    if (others) continue;
-    if (!got) return;
-    // Let the kernel build the frame: sent to this very M while all signals are blocked, it arrives when
-    // the mask goes back, outside the runtime, and on_signal() hands it to this G.
-    u64 all = ~os::sig_bit(os::kSigSegv);
-    os::sigprocmask(0, &all, nullptr);
-    m = mm();
-    m->resent = si.signo;
-    os::sys(__NR_rt_tgsigqueueinfo, sched.pid, m->tid, si.signo, &si);
-    u64 back = m->kmask;
-    os::sigprocmask(2, &back, nullptr);
-    mm()->resent = 0;  // it came, and was handled here, or its action had changed
-  }
 }
 
 }  // namespace gmpt::core

@@ -54,10 +54,11 @@ void open_mask(M* m, u64 also_blocked = 0);  // on g0, before m sleeps
 
 i64 set_action(int sig, const SigAction* sa, SigAction* old);
 u64 change_mask(G* g, int how, const u64* set);   // the old mask; delivers what became unblocked
-i64 post_signal(G* g, int sig, const os::SigInfo& info);
+i64 post_signal(G* g, int sig, const os::SigInfo& info, bool shared = false);  // shared: see sigqueue.h
 // sigwait and its kin: a queued signal of `set` at once (true); else whoever queues one later kicks g's M, until
 // g->sigwait is cleared.
 bool sigwait_begin(G* g, u64 set, os::SigInfo* out);
+void sigwait_end(G* g, u64 set);
 u64 queued_signals(G* g);              // for sigpending
 // As kill() of the own process, without the kernel. False: it is the kernel's to act upon (no handler, nobody who
 // would run it, somebody waits for it).

@@ -8,12 +8,21 @@
 
 namespace gmpt::core {
 
-bool enqueue(const os::SigInfo& si, G* to);   // to == null: process-directed. False: full, or merged with an earlier one
+// to == null: process-directed. shared: chosen for `to`, but sent to the process. False: full, or merged with an earlier one.
+bool enqueue(const os::SigInfo& si, G* to, bool shared = false);
+// g blocks these from now on: what it has not taken of those sent to the process is the process's again. ended: g is
+// no more; its own are dropped.
+void give_back(G* g, u64 bits, bool ended);
 // Takes the first queued signal for `to` whose bit is in `want`. left: is the same signal queued again?
 bool dequeue(G* to, u64 want, os::SigInfo* out, bool* left);
 void put_aside(M* m, const os::SigInfo& si);
 void take_over_pending(G* main_g);            // boot: what pends in the initial kernel thread
 void sigqueue_reset();
+
+// signal.cc
+extern SigAction actions[65];                 // what the program asked for
+extern Atomic<u32> stuck;                     // process-directed signals queued here that no G takes now
+void default_action(int sig, const os::SigInfo* si);
 
 // sigsend.cc
 void kick_sigwait(G* g);

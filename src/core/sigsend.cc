@@ -115,16 +115,21 @@ void kick_sigwait(G* g) {
 
 // Thread-directed. The target may be anywhere: parked (ended with kInterrupted), queued (it delivers
 // when it next leaves the runtime), or running on another M (kicked).
-i64 post_signal(G* g, int sig, const os::SigInfo& info) {
-  if (!enqueue(info, g)) return -os::kEAGAIN;
+i64 post_signal(G* g, int sig, const os::SigInfo& info, bool shared) {
+  if (!enqueue(info, g, shared)) return -os::kEAGAIN;
   fence();  // [sigset] with sigwait_begin
   if (g->sigwait.load_acquire() & os::sig_bit(sig)) {
     kick_sigwait(g);
     return 0;
   }
   g->sigpending.fetch_or_acq_rel(os::sig_bit(sig));  // [sigwait]
-  fence();
-  if (g->sigmask & os::sig_bit(sig)) return 0;
+  fence();  // [give]
+  bool dead = g->state.load_relaxed() == GState::kDead;
+  if ((g->sigmask & os::sig_bit(sig)) || GMPT_UNLIKELY(dead)) {
+    if (shared || dead) give_back(g, os::sig_bit(sig), dead);
+    if (signals_waiting()) sched.n_idle_p.load_relaxed() ? wake_for_signals() : hurry_sysmon();
+    return 0;
+  }
   u32 w = g->waiter.word.load_acquire();
   GList l;
   if (wake_claimed(&g->waiter, g->waiter.claim(w >> 8, Reason::kInterrupted), &l)) {

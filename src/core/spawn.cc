@@ -14,7 +14,7 @@
 #include "arch/context.h"
 #include "core/cputime.h"
 #include "core/ownm.h"
-#include "core/signal.h"
+#include "core/sigqueue.h"
 #include "os/slab.h"
 #include "os/tcb.h"
 
@@ -80,6 +80,8 @@ void exit_on_g0(G* g) {
   g->errand.store_relaxed(0);
   g->state.store_release(GState::kDead);
   sched.n_gs.fetch_sub_acq_rel(1);
+  fence();  // [give]
+  if (GMPT_UNLIKELY(g->sigpending.load_relaxed())) give_back(g, ~u64{0}, true);
   g->on_exit(g);  // may put g back to its pool, or wake the thread that will
   if (GMPT_UNLIKELY(m_ends)) own_m_ends();
   schedule();
