@@ -231,7 +231,7 @@ void sig_return_fix(void* frame) {
   f->uc.sigmask = m->kmask;
   f->uc.stack = m->sigstack;
   fence();  // [kick]
-  if (signal_pending_for(g)) m->pending.fetch_or_acq_rel(kPendSignal);
+  if (signal_pending_for(g) || signals_waiting()) m->pending.fetch_or_acq_rel(kPendSignal);
 }
 
 // Whose default action ends the process, other than faults: HUP INT QUIT USR1 USR2 ALRM TERM STKFLT XCPU VTALRM PROF
