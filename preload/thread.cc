@@ -26,8 +26,12 @@ GMPT_API int pthread_tryjoin_np(pthread_t t, void** result) noexcept {
 GMPT_API int pthread_clockjoin_np(pthread_t t, void** result, clockid_t clock, const struct timespec* abs) {
   if (!OURS(t)) return os::real().pthread_clockjoin_np(t, result, clock, abs);
   if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return EINVAL;
-  u64 d = abs ? rt::deadline_abs(clock, abs) : kNever;
-  return d == rt::kBadDeadline ? EINVAL : rt::thread_join(t, result, d);
+  for (;;) {
+    u64 d = abs ? rt::deadline_abs(clock, abs) : kNever;
+    if (d == rt::kBadDeadline) return EINVAL;
+    int e = rt::thread_join(t, result, d);
+    if (e != ETIMEDOUT || clock == CLOCK_MONOTONIC || rt::deadline_abs(clock, abs) == 0) return e;
+  }
 }
 
 GMPT_API int pthread_timedjoin_np(pthread_t t, void** result, const struct timespec* abs) {

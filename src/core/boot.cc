@@ -13,6 +13,7 @@
 #include "core/m_start.h"
 #include "core/netpoll.h"
 #include "core/ownm.h"
+#include "core/realclock.h"
 #include "core/preempt.h"
 #include "core/signal.h"
 #include "core/spawn.h"
@@ -129,6 +130,7 @@ void after_fork_child(G* g) {
   spawn_reset();
   m_reset();
   template_child();
+  real_clock_child();
   os::reset_global_locks();
   cpu_exact.store_relaxed(0);
   memset(static_cast<void*>(&sched), 0, sizeof sched);

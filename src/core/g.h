@@ -40,6 +40,9 @@ struct G {
   Timer timer;                   // heap lock
   u32 wait_seq = 0;              // own: seq of the wait in progress
   Why why = Why::kNone;          // own, read by dumps
+  u64 real_deadline = 0;         // own: what its last deadline on the real clock became, see realclock.h
+  u32 real_era = 0;              // own
+  Atomic<u64> real_wait;         // any: the wait with such a deadline, 0 if none
   u64 since = 0;                 // own, read by dumps
   const void* what = nullptr;    // own, read by dumps: the object waited for
 

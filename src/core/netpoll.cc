@@ -8,6 +8,7 @@
 #include <linux/eventpoll.h>
 
 #include "core/park.h"
+#include "core/realclock.h"
 
 namespace gmpt::core {
 
@@ -137,6 +138,10 @@ void on_event(const Event& e, GList* l) {
 
 bool netpoll_started() { return started.load_acquire(); }
 bool netpoll_start() { return start(); }
+bool netpoll_watch_clock(int fd) {
+  Event ev{kEpIn | kEpEt, kClockTag};
+  return os::sys(__NR_epoll_ctl, epfd.load_relaxed(), 1, fd, &ev) == 0;
+}
 bool netpoll_has_waiters() { return n_waiters.load_relaxed() != 0; }
 
 // Gs returned are kRunnable but on no queue yet.
@@ -159,6 +164,10 @@ void netpoll(i64 delay, GList* out) {
   }
   GList l;
   for (i64 i = 0; i < n; i++) {
+    if (GMPT_UNLIKELY(ev[i].data == kClockTag)) {
+      real_clock_was_set(out);
+      continue;
+    }
     if (ev[i].data == kBreakTag) {
       if (delay != 0) {
         u64 junk;

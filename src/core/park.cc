@@ -13,6 +13,7 @@
 
 #include "arch/context.h"
 #include "core/cputime.h"
+#include "core/realclock.h"
 #include "core/sched.h"
 #include "core/signal.h"
 #include "os/clock.h"
@@ -50,16 +51,20 @@ Reason park(u64 deadline, Why why, const void* what) {
   G* g = mm()->curg;
   g->why = why;
   g->what = what;
+  bool real = false;
   g->cancellable = (kCancellable >> static_cast<u32>(why)) & 1;
   if (deadline != kNever) {
     TimerHeap* h = &mm()->p->timers;
     h->add(&g->timer, deadline, &g->waiter, g->wait_seq);
     poke_sysmon(deadline);
+    real = deadline == g->real_deadline;
+    if (GMPT_UNLIKELY(real) && !real_clock_arm(g, g->wait_seq)) g->waiter.claim(g->wait_seq, Reason::kTimeout);
     // If this P rests (it does not: we hold it) or only the poller is awake, schedule() looks at the
     // heap on its way to sleep, so nobody need be told here.
   }
   gmpt_mcall(&park_on_g0);
   if (deadline != kNever) timer_del(&g->timer);
+  if (GMPT_UNLIKELY(real)) g->real_wait.store_relaxed(0);
   g->cancellable = false;
   g->why = Why::kNone;
   return g->waiter.reason();

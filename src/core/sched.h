@@ -108,6 +108,7 @@ bool netpoll_started();
 bool netpoll_boot();                      // makes its descriptors, so that sysmon can have them in a table of its own
 bool netpoll_private_table();             // sysmon: what it opens shall not take the numbers that the program expects
 void netpoll_follow();                    // sysmon: netpoll_vacate may have moved them
+bool netpoll_watch_clock(int fd);          // sysmon: an event of fd means that the clock was set
 bool netpoll_start();                     // needed for timers too: the poller is what sleeps until the next one
 
 // ---- sysmon.cc / preempt.cc ----

@@ -22,6 +22,7 @@
 #include "core/m_start.h"
 #include "core/ownm.h"
 #include "core/preempt.h"
+#include "core/realclock.h"
 #include "core/sched.h"
 #include "core/signal.h"
 #include "core/trace.h"
@@ -175,6 +176,12 @@ bool late_timers(u64 now) {
   return any;
 }
 
+void late_clock() {
+  GList l;
+  real_clock_look(os::now_ns(), &l);
+  while (!l.empty()) globq_push_woken(l.pop());
+}
+
 bool late_poll(u64 now) {
   u64 last = sched.last_poll.load_acquire();
   if (!netpoll_started() || !netpoll_has_waiters() || last == 0 || now - last < kPollEvery) return false;
@@ -271,6 +278,7 @@ void sysmon_main(void* arg) {
     bool did = false;
     netpoll_follow();
     late_timers(now);
+    late_clock();
     late_poll(now);
     bool signals = signals_waiting();
     if (signals) {  // every P is busy, or all rest and the M that got it slept on

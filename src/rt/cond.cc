@@ -214,7 +214,9 @@ int cond_wait(pthread_cond_t* c, pthread_mutex_t* m, const timespec* t, clockid_
   // An interruption ran a handler and returns as a spurious wake-up: a signal sent during the handler
   // found no waiter here, so waiting on could miss it.
   if (r != Reason::kWoken) cancellation_point();
-  return e ? e : r == Reason::kTimeout ? ETIMEDOUT : 0;
+  // The wait may have ended because the clock was set: too early, that is a spurious wake-up as well.
+  bool early = r == Reason::kTimeout && clock != CLOCK_MONOTONIC && deadline_abs(clock, t) != 0;
+  return e ? e : r == Reason::kTimeout && !early ? ETIMEDOUT : 0;
 }
 
 int cond_signal(pthread_cond_t* c) {

@@ -6,6 +6,7 @@
 #include "base/fmt.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "core/realclock.h"
 #include "os/auxv.h"
 #include "os/clock.h"
 #include "os/libc.h"
@@ -85,14 +86,17 @@ u64 deadline_rel(const timespec* t) {
 u64 deadline_abs(clockid_t clock, const timespec* t) {
   if (t->tv_nsec < 0 || t->tv_nsec >= 1000000000) return kBadDeadline;
   if (t->tv_sec < 0) return 0;
-  u64 now = os::now_ns();
   if (static_cast<u64>(t->tv_sec) > kNever / kSec - 4) return kNever;
   u64 when = static_cast<u64>(t->tv_sec) * kSec + static_cast<u64>(t->tv_nsec);
   if (clock == CLOCK_MONOTONIC) return when;
-  u64 there = os::clock_ns(clock);
+  G* g = self();
+  if (g) core::real_clock_used(g);
+  u64 now = os::now_ns(), there = os::clock_ns(clock);
   if (when <= there) return 0;
   u64 left = when - there;
-  return left > kNever - 2 - now ? kNever : now + left;
+  if (left > kNever - 2 - now) return kNever;
+  if (g) g->real_deadline = now + left;
+  return now + left;
 }
 
 }  // namespace gmpt::rt
