@@ -69,6 +69,7 @@ const char* boot(i64 g_word, G** main_g) {
   os::clock_init();
   sched.pid = os::getpid();
   sched.boot_ns = os::now_ns();
+  sched.last_poll.store_relaxed(1);  // nobody is blocked in the netpoller, also before there is one
   cpu_tsc0 = arch::rdtsc();
   if (const char* missing = os::tcb_init(g_word)) return missing;
   if (!os::fs_init(options.fs)) return "a way to set the FS base";

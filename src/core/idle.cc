@@ -208,11 +208,11 @@ void hand_off_p(P* p) {
     return start_m(p, false);
   }
   // The last running P: somebody must be left to poll.
-  if (sched.n_idle_p.load_relaxed() == sched.n_procs - 1 && sched.last_poll.load_acquire() != 0) {
+  u64 when = p->timers.next.load_acquire();
+  if (sched.n_idle_p.load_relaxed() == sched.n_procs - 1 && sched.last_poll.load_acquire() != 0 && (when != kNever || netpoll_started())) {
     sched.lock.unlock();
     return start_m(p, false);
   }
-  u64 when = p->timers.next.load_acquire();
   p_idle_put_locked(p);
   fence();  // [need] as in rest_p: a submitter may have counted on the spinner we saw, and on us
   bool need = sched.need_spinning.load_relaxed();
