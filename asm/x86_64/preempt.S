@@ -1,15 +1,16 @@
 // asm/x86_64/preempt.S -- landing of an asynchronous preemption.
 //
 //   Entered by core/preempt.cc rewriting a signal context: the handler stores the interrupted PC at
-//   old_rsp - 136 and sets rsp there, which steps over the 128 bytes of red zone that SysV C code may
-//   use below its stack pointer. So on entry (%rsp) = resume PC and CFA = rsp + 136.
+//   old_rsp - 136, below it the block for the vector state, and sets rsp there, which steps over the 128 bytes
+//   of red zone that SysV C code may use below its stack pointer. So on entry (%rsp) = block,
+//   8(%rsp) = resume PC and CFA = rsp + 144.
 //
 //   Kept: every integer register, the flags, and through XSAVE with the enabled feature mask all of
 //   x87, MXCSR, SSE, AVX, AVX-512, … in a block off the user's stack (a thread with the smallest stack
 //   has no room for it). rbx carries the block, rbp the frame, across the calls; both are callee-saved.
 //
 //   Through gmpt_hooks (arch/context.h):
-//   preempt_begin()      marks this M "in the runtime", returns the block. General registers only.
+//   preempt_begin()      marks this M "in the runtime". General registers only.
 //   preempt_park()       gives the P to others; returns on some M, outside the runtime.
 //   preempt_end(block)   gives the block back, lock-free, touching no M state.
 #include "asm.h"
@@ -22,7 +23,7 @@
 gmpt_preempt_landing:
   .cfi_startproc
   .cfi_signal_frame
-  .cfi_def_cfa %rsp, 136
+  .cfi_def_cfa %rsp, GMPT_LANDING_SIZE
   .cfi_offset %rip, -136
   pushfq
   .cfi_adjust_cfa_offset 8
@@ -46,7 +47,7 @@ gmpt_preempt_landing:
   .cfi_def_cfa_register %rbp
   andq $-16, %rsp
   call *gmpt_hooks+GMPT_HOOK_PREEMPT_BEGIN(%rip)
-  movq %rax, %rbx
+  movq 128(%rbp), %rbx         // above the flags and 15 registers
   movl GMPT_XSAVE_LO(%rbx), %eax
   movl GMPT_XSAVE_LO+4(%rbx), %edx
   xsave64 64(%rbx)
@@ -79,6 +80,8 @@ gmpt_preempt_landing:
   POP(%rcx)
   POP(%rax)
   popfq
+  .cfi_adjust_cfa_offset -8
+  leaq 8(%rsp), %rsp
   .cfi_adjust_cfa_offset -8
   ret $128
   .cfi_endproc

@@ -26,7 +26,7 @@ i64 gmpt_clone(u64 flags, void* stack, i32* ptid, void* tls, i32* ctid, void (*f
 
 // What the landings call: set by core, which arch does not know.
 struct GmptHooks {
-  void* (*preempt_begin)();
+  void (*preempt_begin)();
   void (*preempt_park)();
   void (*preempt_end)(void* block);
   void (*sig_return_fix)(void* frame);

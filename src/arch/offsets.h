@@ -14,6 +14,7 @@
 #define GMPT_G_SP 0       /* saved stack pointer */
 #define GMPT_G_XSAVE 8    /* block for the vector state while preempted */
 
+#define GMPT_LANDING_SIZE 144  /* red zone, resume PC, block: preempt.S */
 #define GMPT_HOOK_PREEMPT_BEGIN 0
 #define GMPT_HOOK_PREEMPT_PARK 8
 #define GMPT_HOOK_PREEMPT_END 16

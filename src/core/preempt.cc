@@ -1,12 +1,15 @@
 // core/preempt.cc -- may this G be moved here? and the blocks that keep its vector state.
 //
 // Invariants
-//   An XSAVE block has a 64-byte head with the feature mask, then the area. Blocks are never freed.
+//   An XSAVE block has a 64-byte head with the feature mask, then the area. Blocks are never freed. There is
+//   address space for one per G from its creation on, which fails without: a G can be preempted when memory is
+//   short. One is taken before the G is sent to the landing, which finds it on the stack, since a signal
+//   handler that comes between may take the G to another M.
 //
 // Memory orders
 //   [xfree]  give: CAS-release on the free list  ->  take: CAS-acquire. Takers hold xlock, so a block that
-//            a taker looks at cannot be taken and given back meanwhile (no ABA); givers need no lock,
-//            because they run outside the runtime, where a signal may move them.
+//            a taker looks at cannot be taken and given back meanwhile (no ABA); takers are on a signal stack and
+//            cannot be interrupted; givers need no lock, because they run where a signal may move them.
 #include "core/preempt.h"
 
 #include "arch/context.h"
@@ -37,8 +40,12 @@ u32 n_ranges;
 os::Xsave xsave;
 Atomic<XBlock*> xfree;
 GMPT_GLOBAL_LOCK(xlock);
-u8* xnext;
-size_t xleft;
+struct Chunk { u8* next; u32 left; };
+Chunk chunks[40];  // each as big as all before
+u32 n_chunks, chunk;
+u32 made, wanted;  // blocks in chunks; Gs
+
+size_t block_size() { return align_up(64 + size_t{xsave.size}, size_t{64}); }
 
 bool movable(u64 pc) {
   for (u32 i = 0; i < n_ranges; i++)
@@ -52,15 +59,12 @@ XBlock* block_take() {
     if (xfree.cas_acquire(b, b->next)) return b;  // [xfree]
     b = xfree.load_acquire();
   }
-  size_t n = align_up(64 + size_t{xsave.size}, size_t{64});
-  if (xleft < n) {
-    xleft = 64 * align_up(n, kPage);
-    xnext = static_cast<u8*>(os::map(xleft));
-    GMPT_CHECK(xnext, "no memory for a preempted thread's registers");
-  }
-  auto* b = reinterpret_cast<XBlock*>(xnext);
-  xnext += n;
-  xleft -= n;
+  while (chunk < n_chunks && !chunks[chunk].left) chunk++;
+  if (chunk == n_chunks) return nullptr;
+  Chunk& c = chunks[chunk];
+  auto* b = reinterpret_cast<XBlock*>(c.next);
+  c.next += block_size();
+  c.left--;
   b->mask_lo = static_cast<u32>(xsave.mask);
   b->mask_hi = static_cast<u32>(xsave.mask >> 32);
   return b;
@@ -68,9 +72,8 @@ XBlock* block_take() {
 
 // ---- called by gmpt_preempt_landing ----
 
-void* preempt_begin() {
+void preempt_begin() {
   arch::gs_set_in_rt(1);  // no P is claimed yet: that may park, and the registers are not safe yet
-  return block_take();
 }
 
 void preempt_park() {
@@ -96,11 +99,26 @@ void preempt_boot() {
   gmpt_hooks.preempt_begin = &preempt_begin;
   gmpt_hooks.preempt_park = &preempt_park;
   gmpt_hooks.preempt_end = &preempt_end;
-  xleft = 0;  // a forked child: half a change may have been copied
+  n_chunks = chunk = made = wanted = 0;  // a forked child: half a change may have been copied
   n_ranges = 0;
   for (os::Range r : {os::libc_text(), os::ldso_text(), os::own_text(), os::vdso_text()})
     if (r.hi) ranges[n_ranges++] = r;
   xsave = os::xsave_info();
+  preempt_reserve();  // main's
+}
+
+bool preempt_reserve() {
+  if (!xsave.size) return true;
+  os::Guard l(xlock);
+  if (made == wanted) {
+    u32 n = max_of(made, 64u);
+    void* p = n_chunks < 40 ? os::map(n * block_size(), true) : nullptr;
+    if (!p) return false;
+    chunks[n_chunks++] = {static_cast<u8*>(p), n};
+    made += n;
+  }
+  wanted++;
+  return true;
 }
 
 bool preempt_m(M* m) {
@@ -125,11 +143,14 @@ bool on_preempt(M* m, os::UContext* uc) {
     return true;
   }
   if (!g || (!movable(uc->rip) && !cancel_async(g))) return false;  // asynchronous cancellation may hit libc: it is libc's own way
-  u64* slot = reinterpret_cast<u64*>(uc->rsp - 136);
+  u64* slot = reinterpret_cast<u64*>(uc->rsp - GMPT_LANDING_SIZE);
   uptr lo = g->stack_lo, hi = g->stack_hi;
   if (uc->rsp >= lo && uc->rsp < hi && uc->rsp - lo < 1024) return false;  // no room for the landing's frame
-  *slot = uc->rip;
-  uc->rsp -= 136;
+  XBlock* block = block_take();
+  if (!block) return false;
+  slot[0] = reinterpret_cast<u64>(block);
+  slot[1] = uc->rip;
+  uc->rsp -= GMPT_LANDING_SIZE;
   uc->rip = reinterpret_cast<u64>(&gmpt_preempt_landing);
   return true;
 }

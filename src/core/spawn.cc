@@ -14,6 +14,7 @@
 #include "arch/context.h"
 #include "core/cputime.h"
 #include "core/ownm.h"
+#include "core/preempt.h"
 #include "core/sigqueue.h"
 #include "os/slab.h"
 #include "os/tcb.h"
@@ -134,7 +135,7 @@ G* g_take(StackPool* pool, bool* fresh, bool have_p) {
     }
   }
   os::StackSlot slot;
-  if (!pool->stacks.take(&slot)) return nullptr;
+  if (!preempt_reserve() || !pool->stacks.take(&slot)) return nullptr;
   G* g = new_g();
   if (!g) return nullptr;
   os::Placement at = os::tcb_place(slot.hi);

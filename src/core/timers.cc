@@ -45,35 +45,72 @@ void TimerHeap::remove_at(u32 i) {
   else down(i);
 }
 
+void TimerHeap::remove(Timer* t) {
+  if (t->pos >= 0) return remove_at(static_cast<u32>(t->pos));
+  for (Timer** at = &listed; t->pos == kListed; at = &(*at)->more)
+    if (*at == t) {
+      *at = t->more;
+      t->pos = -1;
+      return;
+    }
+}
+
+bool TimerHeap::grow() {
+  u32 c = cap ? cap * 2 : 256;
+  Entry* h = static_cast<Entry*>(os::map(c * sizeof(Entry)));
+  if (!h) return false;
+  if (n) memcpy(h, heap, n * sizeof(Entry));
+  if (heap) os::unmap(heap, cap * sizeof(Entry));
+  heap = h;
+  cap = c;
+  return true;
+}
+
+Timer* TimerHeap::first_listed() const {
+  Timer* best = listed;
+  for (Timer* t = listed; t; t = t->more)
+    if (t->when < best->when) best = t;
+  return best;
+}
+
+Timer* TimerHeap::first() const {
+  Timer* t = n ? heap[0].t : nullptr;
+  if (GMPT_LIKELY(!listed)) return t;
+  Timer* l = first_listed();
+  return t && t->when <= l->when ? t : l;
+}
+
+void TimerHeap::publish() {
+  Timer* t = first();
+  next.store_release(t ? t->when : kNever);
+}
+
 void TimerHeap::add(Timer* t, u64 when, Waiter* w, u32 seq) {
   os::Guard g(lock);
-  if (n == cap) {
-    u32 c = cap ? cap * 2 : 256;
-    Entry* h = static_cast<Entry*>(os::map(c * sizeof(Entry)));
-    GMPT_CHECK(h, "no memory for a timer");
-    if (n) memcpy(h, heap, n * sizeof(Entry));
-    if (heap) os::unmap(heap, cap * sizeof(Entry));
-    heap = h;
-    cap = c;
-  }
+  bool room = GMPT_LIKELY(n < cap) || grow();
   t->when = when;
   t->waiter = w;
   t->seq = seq;
   t->heap = this;
-  heap[n] = Entry{when, t};
-  t->pos = static_cast<i32>(n);
-  up(n++);
+  if (GMPT_LIKELY(room)) {
+    heap[n] = Entry{when, t};
+    t->pos = static_cast<i32>(n);
+    up(n++);
+  } else {
+    t->pos = kListed;
+    t->more = listed;
+    listed = t;
+  }
   publish();
 }
 
 u32 TimerHeap::run(u64 now, G** head, G** tail) {
   u32 fired = 0;
   os::Guard g(lock);
-  while (n && heap[0].when <= now) {
-    Timer* t = heap[0].t;
+  for (Timer* t; (t = first()) && t->when <= now;) {
     Waiter* w = t->waiter;
     u32 seq = t->seq;
-    remove_at(0);
+    remove(t);
     fired++;
     if (w->claim(seq, Reason::kTimeout) != Waiter::Claim::kParked) continue;
     G* gp = w->g;
@@ -90,8 +127,8 @@ void timer_del(Timer* t) {
   TimerHeap* h = t->heap;
   if (!h) return;
   os::Guard g(h->lock);
-  if (t->pos >= 0) {
-    h->remove_at(static_cast<u32>(t->pos));
+  if (t->pos != -1) {
+    h->remove(t);
     h->publish();
   }
   t->heap = nullptr;

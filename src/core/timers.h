@@ -10,8 +10,9 @@
 //   next                        written under lock, read by anyone
 //
 // Invariants
-//   T1  timer->pos is its index in the heap of timer->heap, or -1.
-//   T2  next is the earliest deadline in the heap, kNever when empty.
+//   T1  timer->pos is its index in the heap of timer->heap, -1, or kListed.
+//   T2  next is the earliest deadline in the heap and the list, kNever when both are empty.
+//   T3  When there is no memory for a larger heap, a timer goes on a list that is walked: a sleep cannot fail.
 //
 // Rejected
 //   Go's lazy deletion (zombies swept later): Go's timers outlive their waits, ours are one per G and
@@ -29,6 +30,7 @@ struct Timer {
   i32 pos = -1;
   u32 seq = 0;
   Waiter* waiter = nullptr;
+  Timer* more = nullptr;  // next on the list
 };
 
 struct TimerHeap {
@@ -36,6 +38,7 @@ struct TimerHeap {
   os::Lock lock;
   Entry* heap = nullptr;
   u32 n = 0, cap = 0;
+  Timer* listed = nullptr;
   Atomic<u64> next{kNever};
 
   void add(Timer* t, u64 when, Waiter* w, u32 seq);  // caller in the runtime
@@ -46,7 +49,12 @@ struct TimerHeap {
   void up(u32 i);
   void down(u32 i);
   void remove_at(u32 i);
-  void publish() { next.store_release(n ? heap[0].when : kNever); }
+  void remove(Timer* t);
+  bool grow();
+  Timer* first_listed() const;
+  Timer* first() const;
+  void publish();
+  static constexpr i32 kListed = -2;
   friend void timer_del(Timer*);
 };
 
