@@ -217,6 +217,7 @@ void spawn_reset() {
   }
   g_slab.reset();
   pool_slab.reset();
+  os::stacks_child();
 }
 
 }  // namespace gmpt::core

@@ -19,6 +19,10 @@ struct StackSlot {
   uptr lo, hi;  // usable bytes; the guard lies below lo
 };
 
+// From now on all stacks may be executed, as libc has it once a module asks for that.
+void stacks_executable();
+void stacks_child();  // forked child
+
 class StackClass {
  public:
   void init(size_t size, size_t guard) { size_ = size; guard_ = guard; }

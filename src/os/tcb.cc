@@ -12,8 +12,10 @@
 
 #include "arch/x86_64.h"
 #include "base/mem.h"
+#include "os/clock.h"
 #include "os/futex.h"
 #include "os/libc.h"
+#include "os/stack.h"
 
 namespace gmpt::os {
 
@@ -79,10 +81,23 @@ struct Walk {
   uptr tp;
   Segment found[kMaxSegments];
   u32 n;
+  bool executable;  // a module wants stacks that may be executed
 };
+
+// As ld.so decides: a module that does not say is an old one and may want it. The vDSO is not ld.so's to load.
+bool wants_executable_stack(const dl_phdr_info* info) {
+  uptr vdso = vdso_text().lo;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr)& p = info->dlpi_phdr[i];
+    if (p.p_type == PT_GNU_STACK) return p.p_flags & PF_X;
+    if (p.p_type == PT_LOAD && vdso - info->dlpi_addr - p.p_vaddr < p.p_memsz) return false;
+  }
+  return true;
+}
 
 int on_module(dl_phdr_info* info, size_t, void* arg) {
   Walk* w = static_cast<Walk*>(arg);
+  w->executable |= wants_executable_stack(info);
   if (!info->dlpi_tls_modid || w->n == kMaxSegments) return 0;
   i64 off = static_offset(info, w->tp);
   if (off >= 0 || off < -static_cast<i64>(tcb.tls_size)) return 0;  // allocated dynamically
@@ -155,7 +170,9 @@ void tcb_refresh(void (*init)(void*, i64, const void*, size_t, size_t), void* ar
   w.arg = arg;
   w.tp = arch::thread_pointer();
   w.n = 0;
+  w.executable = false;
   libc_private().iterate(on_module, &w);
+  if (w.executable) stacks_executable();
   const Table* old = table.load_relaxed();
   bool change = !old || old->n != w.n;
   // The place of one that is gone may be another's soon, and is expected to be zero (rt/dl.cc).
