@@ -31,6 +31,40 @@ static void* joins_it(void* a) {
   return NULL;
 }
 
+// Who is signalled by several at once just when it ends, and not joined yet, exists for all of them.
+static pthread_barrier_t named, sent;
+static pthread_t target;
+static int done;
+static void* names_itself(void* a) {
+  target = pthread_self();
+  pthread_barrier_wait(&named);
+  return a;
+}
+static void* sends(void* a) {
+  for (;;) {
+    pthread_barrier_wait(&named);
+    if (LOAD(done)) return a;
+    OK(pthread_kill(target, SIGUSR2));
+    pthread_barrier_wait(&sent);
+  }
+}
+static void signalled_at_end(void) {
+  enum { S = 4 };
+  signal(SIGUSR2, SIG_IGN);
+  OK(pthread_barrier_init(&named, NULL, S + 2));
+  OK(pthread_barrier_init(&sent, NULL, S + 1));
+  pthread_t s[S], t;
+  for (int i = 0; i < S; i++) s[i] = start(sends, NULL);
+  for (int64_t end = now_ns() + 500 * MS; !done;) {
+    if (now_ns() >= end) STORE(done, 1);
+    t = start(names_itself, NULL);
+    pthread_barrier_wait(&named);
+    if (!done) pthread_barrier_wait(&sent);
+    join(t);
+  }
+  for (int i = 0; i < S; i++) join(s[i]);
+}
+
 static int hits;
 static void handler(int s) { ADD(hits, s != 0); }
 static void* is_signalled(void* a) {
@@ -96,5 +130,6 @@ int main(void) {
     for (int k = 0; k < 20; k++) OK(pthread_kill(t, k % 4 ? SIGUSR1 : 0));  // not joined: it exists, ended or not
     EXPECT_EQ(join(t), i);
   }
+  signalled_at_end();
   return 0;
 }
