@@ -90,14 +90,8 @@ GMPT_API int pthread_mutex_consistent(pthread_mutex_t* m) noexcept {
 GMPT_API int gmpt_consistent_np(pthread_mutex_t* m) noexcept __asm__("pthread_mutex_consistent_np");
 GMPT_API int gmpt_consistent_np(pthread_mutex_t* m) noexcept { return pthread_mutex_consistent(m); }
 
-GMPT_API int pthread_mutex_getprioceiling(const pthread_mutex_t* m, int* ceiling) noexcept {
-  if (!rt::on() || !rt::mutex_keeps_ceiling(m)) return os::real().pthread_mutex_getprioceiling(m, ceiling);
-  return rt::mutex_get_ceiling(m, ceiling);
-}
-
 GMPT_API int pthread_mutex_setprioceiling(pthread_mutex_t* m, int ceiling, int* old) noexcept {
   GMPT_NATIVE(pthread_mutex_setprioceiling, m, ceiling, old);
-  if (rt::mutex_keeps_ceiling(m)) return rt::mutex_set_ceiling(m, ceiling, old);
   // It locks and unlocks: nothing stays held.
   auto call = [=] { return os::real().pthread_mutex_setprioceiling(m, ceiling, old); };
   if (!rt::self()) return call();

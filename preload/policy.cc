@@ -37,7 +37,7 @@ GMPT_API int sched_getscheduler(pid_t tid) noexcept {
 GMPT_API int sched_getparam(pid_t tid, struct sched_param* p) noexcept {
   core::G* g = ours_tid(tid);
   if (!g || !p || !rt::writable(p, sizeof *p)) return os::real().sched_getparam(g ? 0 : tid, p);
-  p->sched_priority = rt::thread_of(g)->priority;
+  p->sched_priority = rt::priority_in_force(g);
   return 0;
 }
 GMPT_API int sched_setscheduler(pid_t tid, int policy, const struct sched_param* p) noexcept {

@@ -133,6 +133,8 @@ const LibcPrivate& libc_private() {
   get(p.desc_cancel, "_thread_db_pthread_cancelhandling");
   get(p.desc_size, "_thread_db_sizeof_pthread");
   get(p.desc_specific, "_thread_db_pthread_specific");
+  get(p.desc_policy, "_thread_db_pthread_schedpolicy");
+  get(p.desc_priority, "_thread_db_pthread_schedparam_sched_priority");
   get(p.rseq_offset, "__rseq_offset");
   get(p.rseq_size, "__rseq_size");
   done = true;

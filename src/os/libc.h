@@ -23,7 +23,7 @@ struct LibcPrivate {
   void (*tls_info)(size_t*, size_t*);
   int (*iterate)(int (*)(dl_phdr_info*, size_t, void*), void*);
   int* (*errno_location)();
-  const u32 *desc_tid, *desc_list, *desc_cancel, *desc_size, *desc_specific;
+  const u32 *desc_tid, *desc_list, *desc_cancel, *desc_size, *desc_specific, *desc_policy, *desc_priority;
   void (*ctype_init)();
   void (*call_tls_dtors)();
   const i64* rseq_offset;

@@ -152,6 +152,7 @@ const char* tcb_init(i64 g_word) {
   tcb.list = p.desc_list[2];
   tcb.cancelhandling = p.desc_cancel[2];
   tcb.specific = p.desc_specific[2];
+  if (p.desc_policy && p.desc_priority) tcb.policy = p.desc_policy[2], tcb.priority = p.desc_priority[2];
   tcb.size = *p.desc_size;
   tcb.g_word = g_word;
   uptr me = arch::thread_pointer();

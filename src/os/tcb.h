@@ -17,6 +17,7 @@ namespace gmpt::os {
 struct TcbFacts {
   u32 tid, list, cancelhandling, size;   // offsets in struct pthread; its size
   u32 specific;                          // first-level table of keys
+  u32 policy, priority;                  // of scheduling; 0 = unknown
   size_t tls_size, tls_align;            // static TLS including struct pthread
   i64 g_word;                            // our one TLS word: TCB + g_word holds the G
   i64 errno_word, resp_word;             // libc's errno and resolver pointer, relative to the TCB

@@ -15,7 +15,15 @@ namespace gmpt::rt {
 
 namespace {
 
-void show(i32 tid) { *reinterpret_cast<volatile i32*>(self()->fs + os::tcb.tid) = tid; }
+void put(u32 offset, i32 v) { *reinterpret_cast<volatile i32*>(self()->fs + offset) = v; }
+void show(i32 tid) { put(os::tcb.tid, tid); }
+
+// What libc compares with a ceiling, and goes back to after it.
+void show_priority() {
+  if (!os::tcb.policy) return;
+  put(os::tcb.policy, thread_of(self())->policy);
+  put(os::tcb.priority, thread_of(self())->priority);
+}
 
 }  // namespace
 
@@ -29,6 +37,7 @@ int gmpt_kerneltid_personality(int, int actions, u64, void*, void*) {
 GMPT_NOINLINE int call_as_kernel_thread(int (*f)(void*), void* arg) {
   __asm__ volatile(".cfi_personality 0x1b, gmpt_kerneltid_personality");  // 0x1b: relative, 4 bytes
   show(os::gettid());
+  show_priority();
   int r = f(arg);
   show(self()->tid);
   return r;

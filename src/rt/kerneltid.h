@@ -3,7 +3,7 @@
 // What it is
 //   A process-shared mutex with a protocol holds a kernel thread id: the kernel looks for it when priorities are
 //   inherited, and when a process dies that held a robust one; libc raises the priority of the thread it names
-//   for a ceiling. While a G holds such a mutex it stays on its M (pin), and libc, which takes the id from the
+//   for a ceiling, also for a private mutex. While a G holds such a mutex it stays on its M (pin), and libc, which takes the id from the
 //   control block, is shown the M's id for the time of the call. While it holds a robust one, the kernel has the
 //   G's robust list as the M's.
 //
@@ -17,7 +17,7 @@ namespace gmpt::rt {
 
 inline bool mutex_wants_kernel_tid(const pthread_mutex_t* m) {
   int k = m->__data.__kind;
-  return (k & 128) && (k & (16 | 32 | 64));  // shared; robust, inheriting, protecting
+  return (k & 64) || ((k & 128) && (k & (16 | 32)));  // protecting; shared and robust or inheriting
 }
 inline bool mutex_is_robust(const pthread_mutex_t* m) { return m->__data.__kind & 16; }
 

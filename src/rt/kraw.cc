@@ -91,7 +91,7 @@ bool raw_kstate(long n, long a, long b, long c, long d, long e, i64* out) {
       return given(b) && named(a, [=](G* g, i32) { return i64{-policy_set(g, thread_of(g)->policy, *reinterpret_cast<int*>(b))}; }, out);
     case SYS_sched_getscheduler: return named(a, [=](G* g, i32) { return i64{thread_of(g)->policy}; }, out);
     case SYS_sched_getparam:
-      return given(b) && named(a, [=](G* g, i32) { return *reinterpret_cast<int*>(b) = thread_of(g)->priority, i64{0}; }, out);
+      return given(b) && named(a, [=](G* g, i32) { return *reinterpret_cast<int*>(b) = priority_in_force(g), i64{0}; }, out);
     case SYS_sched_setattr:
       return named(a, [=](G* g, i32 tid) { return g == self() ? on_own_m(same) : os::sys(n, tid, b, c); }, out);
     case SYS_sched_getattr: return named(a, [=](G*, i32 tid) { return os::sys(n, tid, b, c, d); }, out);

@@ -17,11 +17,11 @@
 //   A hand-off passes the ordering through the claim (core/wait.h [claim]).
 //
 // Not here
-//   Process-shared and robust mutexes: the kernel's protocol, by the real functions, with the P on offer to
-//   the monitor while they block. Private priority-inheriting and priority-protecting ones are locked as
-//   plain ones: Gs have no priorities to lend. libc would keep the ceiling in the lock word, where we want
-//   0, 1 or 2; it is in __spins, which only libc's adaptive mutexes use. libc calls every robust mutex
-//   process-shared, and never looks at that bit of one; we take it back from those that are private.
+//   Process-shared, robust and priority-protecting mutexes: the kernel's protocol, by the real functions, with the
+//   P on offer to the monitor while they block. Only a real-time thread may lock a protecting one: it has an M
+//   of its own, whose priority is raised (rt/kerneltid.h). Private priority-inheriting ones are locked as plain
+//   ones: Gs have no priorities to lend. libc calls every robust mutex process-shared, and never looks at
+//   that bit of one; we take it back from those that are private.
 #include "rt/mutex.h"
 
 #include "arch/x86_64.h"
@@ -34,7 +34,6 @@ namespace {
 
 enum : int { kTypeMask = 3, kRobust = 16, kPi = 32, kPp = 64, kPshared = 128 };
 enum : int { kNormal = 0, kRecursive = 1, kErrorcheck = 2, kAdaptive = 3 };
-constexpr int kCeilingShift = 19, kMinPriority = 1, kMaxPriority = 99;
 constexpr u64 kStarving = 1 * kMs;
 
 int type_of(const pthread_mutex_t* m) { return m->__data.__kind & kTypeMask; }
@@ -123,36 +122,13 @@ void unlock_word(pthread_mutex_t* m) {
 
 }  // namespace
 
-bool mutex_is_ours(const pthread_mutex_t* m) { return !(m->__data.__kind & (kPshared | kRobust)); }
+bool mutex_is_ours(const pthread_mutex_t* m) { return !(m->__data.__kind & (kPshared | kRobust | kPp)); }
 
 void mutex_init_fix(pthread_mutex_t* m, const pthread_mutexattr_t* a) {
   int k = m->__data.__kind, shared = PTHREAD_PROCESS_PRIVATE;
   if (a) pthread_mutexattr_getpshared(a, &shared);
   if (shared == PTHREAD_PROCESS_SHARED) return;
   if (k & kRobust) m->__data.__kind = k & ~(kPshared | kPi);
-  if (k & kPp) {
-    m->__data.__spins = static_cast<short>(word(m).load_relaxed() >> kCeilingShift);
-    word(m).store_relaxed(0);
-  }
-}
-
-bool mutex_keeps_ceiling(const pthread_mutex_t* m) { return (m->__data.__kind & kPp) && mutex_is_ours(m); }
-
-int mutex_get_ceiling(const pthread_mutex_t* m, int* out) {
-  *out = m->__data.__spins;
-  return 0;
-}
-
-int mutex_set_ceiling(pthread_mutex_t* m, int ceiling, int* old) {
-  if (ceiling < kMinPriority || ceiling > kMaxPriority) return EINVAL;
-  bool mine = m->__data.__owner == self_tid();
-  if (mine && type_of(m) == kErrorcheck) return EDEADLK;
-  bool lock = !mine || type_of(m) != kRecursive;
-  if (lock) mutex_lock(m);
-  if (old) *old = m->__data.__spins;
-  m->__data.__spins = static_cast<short>(ceiling);
-  if (lock) mutex_unlock(m);
-  return 0;
 }
 
 int mutex_lock(pthread_mutex_t* m, u64 deadline) {

@@ -9,13 +9,9 @@ namespace gmpt::rt {
 int mutex_lock(pthread_mutex_t* m, u64 deadline = kNever);
 int mutex_trylock(pthread_mutex_t* m);
 int mutex_unlock(pthread_mutex_t* m);
-bool mutex_is_ours(const pthread_mutex_t* m);  // process-private and not robust; others keep the kernel's protocol
+bool mutex_is_ours(const pthread_mutex_t* m);  // process-private, not robust and not protecting; others keep the kernel's protocol
 
 void mutex_init_fix(pthread_mutex_t* m, const pthread_mutexattr_t* a);  // after libc's init
-
-bool mutex_keeps_ceiling(const pthread_mutex_t* m);  // ours and priority-protecting; only then:
-int mutex_get_ceiling(const pthread_mutex_t* m, int* out);
-int mutex_set_ceiling(pthread_mutex_t* m, int ceiling, int* old);
 
 // For condition variables: full release of a mutex held by the caller, and taking it back without error
 // paths (a recursive count is restored).

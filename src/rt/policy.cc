@@ -44,6 +44,19 @@ int kernel_set(i32 tid, int policy, int priority) {
   return static_cast<int>(-os::sys(__NR_sched_setscheduler, tid, policy, &p));
 }
 
+// What the kernel has for a thread that is bound, which may be more than its own: a mutex's ceiling.
+int kernel_priority(G* g) {
+  sched_param p{};
+  os::sys(__NR_sched_getparam, g == self() ? 0 : g->locked_m->tid, &p);
+  return p.sched_priority;
+}
+
+// The priority to set in place of the one that g has: a ceiling stays in force.
+int under_ceiling(G* g, int policy, int priority) {
+  int now = real_time(policy) && thread_of(g)->bound ? kernel_priority(g) : 0;
+  return now > thread_of(g)->priority ? max_of(now, priority) : priority;
+}
+
 int bound_flags() { return base_policy == SCHED_OTHER ? kResetOnFork : 0; }
 
 void lift_sysmon(int policy, int priority) {
@@ -100,7 +113,7 @@ int policy_set(G* g, int policy, int priority) {
   Thread* t = thread_of(g);
   if (g != self()) {
     core::M* m = t->bound ? g->locked_m : nullptr;
-    if (int e = m ? bound_set(m->tid, policy, priority) : probe(plain, priority)) return e;
+    if (int e = m ? bound_set(m->tid, policy, under_ceiling(g, plain, priority)) : probe(plain, priority)) return e;
     t->policy = plain;
     t->priority = priority;
     if (!m) {
@@ -117,7 +130,7 @@ int policy_set(G* g, int policy, int priority) {
     }
     t->bound = true;
   } else if (t->bound && !is_base(plain, priority)) {
-    if (int e = bound_set(0, policy, priority)) return e;
+    if (int e = bound_set(0, policy, under_ceiling(g, plain, priority))) return e;
   } else {
     policy_end(t);
   }
@@ -125,6 +138,8 @@ int policy_set(G* g, int policy, int priority) {
   t->priority = priority;
   return 0;
 }
+
+int priority_in_force(G* g) { return thread_of(g)->bound ? kernel_priority(g) : thread_of(g)->priority; }
 
 int policy_of_new(const pthread_attr_t* attr, i32* policy, i32* priority) {
   int inherit = PTHREAD_INHERIT_SCHED;

@@ -9,6 +9,7 @@ namespace gmpt::rt {
 int policy_set(G* g, int policy, int priority);
 G* g_of_tid(pid_t tid);                    // 0: the caller; null: not ours, ask the kernel
 pid_t process_of(pid_t pid);               // a thread's id is one more name of its process, for kill()
+int priority_in_force(G* g);               // with a mutex's ceiling
 int policy_of_new(const pthread_attr_t* attr, i32* policy, i32* priority);  // by the creator
 bool policy_wants_m(i32 policy);            // is a new thread of that policy to have an M of its own at once?
 void policy_begin(Thread* t);              // by the new thread

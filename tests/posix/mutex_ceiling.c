@@ -53,11 +53,46 @@ static void* changes(void* a) {
   return num(old);
 }
 
+// Who holds one runs at its ceiling, whatever it sets meanwhile; who is above it may not have it.
+static int in_force(void) {
+  struct sched_param p;
+  SYS(sched_getparam(0, &p));
+  return p.sched_priority;
+}
+static void sets(int priority) {
+  struct sched_param p = {.sched_priority = priority};
+  OK(pthread_setschedparam(pthread_self(), SCHED_FIFO, &p));
+  int policy;
+  OK(pthread_getschedparam(pthread_self(), &policy, &p));
+  EXPECT_EQ(p.sched_priority, priority);
+}
+static void rises(int shared) {
+  make(PTHREAD_MUTEX_NORMAL, shared);
+  EXPECT_EQ(in_force(), 10);
+  OK(pthread_mutex_lock(&m));
+  EXPECT_EQ(in_force(), 20);
+  sets(15);
+  EXPECT_EQ(in_force(), 20);
+  OK(pthread_mutex_unlock(&m));
+  EXPECT_EQ(in_force(), 15);
+  sets(21);
+  EXPECT_EQ(in_force(), 21);
+  EXPECT_EQ(pthread_mutex_lock(&m), EINVAL);
+  EXPECT_EQ(pthread_mutex_trylock(&m), EINVAL);
+  sets(10);
+  OK(pthread_mutex_trylock(&m));
+  EXPECT_EQ(in_force(), 20);
+  OK(pthread_mutex_unlock(&m));
+  EXPECT_EQ(in_force(), 10);
+  OK(pthread_mutex_destroy(&m));
+}
+
 // Natively only a real-time thread may lock one: its priority is what is raised.
 static void* uses(void* a) {
   struct sched_param p = {.sched_priority = 10};
   if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &p) != 0) return num(1);
   for (int shared = 0; shared < 2; shared++) {
+    rises(shared);
     make(PTHREAD_MUTEX_NORMAL, shared);
     counter = 0;
     pthread_t t[6];
