@@ -19,6 +19,23 @@ GMPT_API pid_t fork() noexcept {
 }
 GMPT_API pid_t __fork() { return fork(); }
 
+// Three more arguments, which libc takes from where they would be, given or not.
+GMPT_API int clone(int (*fn)(void*), void* stack, int flags, void* arg, ...) noexcept {
+  va_list more;
+  va_start(more, arg);
+  void *ptid = va_arg(more, void*), *tls = va_arg(more, void*), *ctid = va_arg(more, void*);
+  va_end(more);
+  if (!rt::on() || !rt::self() || !fn || !stack) return os::real().clone(fn, stack, flags, arg, ptid, tls, ctid);
+  return rt::do_clone(fn, stack, flags, arg, ptid, tls, ctid);
+}
+GMPT_API int __clone(int (*fn)(void*), void* stack, int flags, void* arg, ...) noexcept {
+  va_list more;
+  va_start(more, arg);
+  void *ptid = va_arg(more, void*), *tls = va_arg(more, void*), *ctid = va_arg(more, void*);
+  va_end(more);
+  return clone(fn, stack, flags, arg, ptid, tls, ctid);
+}
+
 GMPT_API int daemon(int nochdir, int noclose) noexcept {
   GMPT_NATIVE(daemon, nochdir, noclose);
   core::fds_shared();

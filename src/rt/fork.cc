@@ -17,6 +17,7 @@
 #include "core/signal.h"
 #include "os/fs.h"
 #include "rt/kstate.h"
+#include "rt/mainexit.h"
 #include "rt/once.h"
 #include "rt/policy.h"
 
@@ -27,16 +28,39 @@ namespace gmpt::rt {
 namespace {
 
 void in_child() {
+  G* g = tls_g;
+  if (g) return child_begins(g);
   once_child();
   kstate_child();
-  G* g = tls_g;
-  if (!g) return;
-  tls_g = nullptr;
-  core::after_fork_child(g);
-  policy_after_fork(thread_of(g));
+}
+
+struct Start {
+  int (*fn)(void*);
+  void* arg;
+  G* g;
+};
+
+int process_main(void* p) {
+  Start s = *static_cast<Start*>(p);
+  child_begins(s.g);
+  int r = s.fn(s.arg);
+  // libc ends this kernel thread, and so the process if there is no other; Ms would go on for ever.
+  if (self()) {
+    wait_for_last();
+    os::sys(__NR_exit_group, r);
+  }
+  return r;
 }
 
 }  // namespace
+
+void child_begins(G* g) {
+  once_child();
+  kstate_child();
+  tls_g = nullptr;
+  core::after_fork_child(g);  // sets the thread's own mask
+  policy_after_fork(thread_of(g));
+}
 
 TrueFs::TrueFs() : g_(self()), pid_(0) {
   if (!g_) return;
@@ -54,6 +78,29 @@ TrueFs::~TrueFs() {
 }
 
 void fork_boot() { __register_atfork(nullptr, nullptr, in_child, nullptr); }
+
+// With CLONE_VM: a child that its maker waits for (CLONE_VFORK) is native, as in preload/vfork.cc; others are
+// kernel threads of the program's own making.
+int do_clone(int (*fn)(void*), void* stack, int flags, void* arg, void* ptid, void* tls, void* ctid) {
+  core::fds_shared();
+  int r;
+  {
+    TrueFs fs;
+    if (flags & CLONE_VM) {
+      tls_vfork_child = flags & CLONE_VFORK;
+      r = os::real().clone(fn, stack, flags, arg, ptid, tls, ctid);
+      tls_vfork_child = false;
+    } else {
+      Start s{fn, arg, self()};
+      u64 all = ~os::sig_bit(os::kSigSegv), old;
+      os::sigprocmask(0, &all, &old);
+      r = os::real().clone(&process_main, stack, flags, &s, ptid, tls, ctid);
+      os::sigprocmask(2, &old, nullptr);
+    }
+  }
+  core::fds_shared();
+  return r;
+}
 
 pid_t do_fork() {
   core::fds_shared();

@@ -5,6 +5,8 @@
 namespace gmpt::rt {
 
 pid_t do_fork();
+int do_clone(int (*fn)(void*), void* stack, int flags, void* arg, void* ptid, void* tls, void* ctid);  // on a G
+void child_begins(G* g); // in a child that libc's fork did not make, all signals blocked: it is native from here on
 void fork_boot();        // registers the child's clean-up; before any other library does
 
 // While one exists the calling G stays on its M, and the kernel knows the true FS base: for libc calls that

@@ -64,6 +64,12 @@ void main_ends() {
   run_key_destructors();
   if (!g) return;  // asleep: this was the only thread, and its end is the process's, with status 0
   robust_owner_died(g);
+  wait_for_last();
+}
+
+void wait_for_last() {
+  G* g = self();
+  Thread* t = thread_of(g);
   u64 all = ~u64{0}, mask = g->sigmask;
   core::change_mask(g, 2, &all);  // as the kernel passes over a thread that has ended
   {

@@ -30,11 +30,7 @@ i64 raw_fork(long nr, long a, long b, long c, long d, long e) {
   os::sigprocmask(0, &all, &old);
   i64 r = os::sys(nr, a, b, c, d, e);
   if (r == 0) {
-    once_child();
-    kstate_child();
-    tls_g = nullptr;
-    core::after_fork_child(g);  // sets the thread's own mask
-    policy_after_fork(thread_of(g));
+    child_begins(g);
     return 0;
   }
   os::sigprocmask(2, &old, nullptr);

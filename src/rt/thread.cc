@@ -349,7 +349,8 @@ int thread_setname(pthread_t th, const char* name) {
   size_t n = str_len(name);
   if (n > 15) return ERANGE;
   G* g = g_of(th);
-  memcpy(thread_of(g)->name, name, n + 1);
+  memset(thread_of(g)->name, 0, 16);
+  memcpy(thread_of(g)->name, name, n);
   // The process's name in /proc is main's name; other Ms carry no G's name for long.
   if (g->pool) return 0;
   if (os::gettid() == os::getpid()) {

@@ -1,5 +1,6 @@
 // posix/thread_name.c -- a thread's name can be set and read by itself and by others, up to 15 characters.
 #include "expect.h"
+#include <sys/prctl.h>
 
 static sem_t a_ready, a_go;
 static void* named(void* a) {
@@ -49,5 +50,12 @@ int main(void) {
   EXPECT(!strcmp(b, "fifteen-letters"));
   EXPECT_EQ(pthread_getname_np(pthread_self(), b, 3), ERANGE);
   join(start(inherits, (void*)"fifteen-letters"));
+  // A shorter one leaves nothing of a longer one.
+  static const char two[16] = "ab";
+  SYS(prctl(PR_SET_NAME, "a long name"));
+  SYS(prctl(PR_SET_NAME, two));
+  memset(b, 'x', sizeof b);
+  SYS(prctl(PR_GET_NAME, b));
+  EXPECT_EQ(memcmp(b, two, sizeof b), 0);
   return 0;
 }
