@@ -102,8 +102,26 @@ int do_clone(int (*fn)(void*), void* stack, int flags, void* arg, void* ptid, vo
   return r;
 }
 
+// libc's fork holds locks until after the child exists. A handler that forks, too, waited for ever for them here: the
+// new child often runs first, and sends its signal before the parent is back.
+class SignalsHeld {
+ public:
+  SignalsHeld() : g_(self()) {
+    u64 all = ~os::sig_bit(os::kSigSegv);
+    if (g_) os::sigprocmask(0, &all, &old_);
+  }
+  ~SignalsHeld() {
+    if (g_ && self() == g_) os::sigprocmask(2, &old_, nullptr);  // in the child in_child() did it
+  }
+
+ private:
+  G* g_;
+  u64 old_ = 0;
+};
+
 pid_t do_fork() {
   core::fds_shared();
+  SignalsHeld held;
   TrueFs fs;
   pid_t pid = os::real().fork();
   core::fds_shared();
