@@ -76,6 +76,7 @@ const char* boot(i64 g_word, G** main_g) {
   if (!netpoll_boot()) return "epoll";
   preempt_boot();
   if (!make_ps()) return "memory";
+  drop_parents_stacks();
   if (os::gettid() == sched.pid) {
     M* m = adopt_m0();
     G* g = g_adopt_main();

@@ -209,6 +209,10 @@ G* g_adopt_main() {
   return g;
 }
 
+void drop_parents_stacks() {
+  os::drop_parents_stacks(arch::thread_pointer(), reinterpret_cast<uptr>(__builtin_frame_address(0)));
+}
+
 void spawn_reset() {
   for (StackPool* p = pools.load_relaxed(); p; p = p->next.load_relaxed()) {
     p->lock.reset();

@@ -24,5 +24,6 @@ bool g_start(G* g, void (*entry)(G*), bool have_p, bool own);
 [[noreturn]] void g_exit();                         // on the G's stack, in the runtime
 G* g_adopt_main();                                  // the calling thread's stack and block become a G
 void spawn_reset();                                 // forked child
+void drop_parents_stacks();                         // a child makes threads: the caller's is the only one in use
 
 }  // namespace gmpt::core

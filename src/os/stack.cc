@@ -8,6 +8,8 @@
 //   4 µs for both with one MADV_POPULATE_WRITE (measured 2026-11, 2 vCPU guest).
 #include "os/stack.h"
 
+#include <initializer_list>
+
 #include "os/slab.h"
 
 namespace gmpt::os {
@@ -16,6 +18,10 @@ namespace {
 constexpr int kMadvGuardInstall = 102, kMadvPopulateWrite = 23;
 constexpr size_t kTopPages = 2 * kPage;
 bool no_guard_install, no_populate;  // learned once; racing writers agree
+
+void give_back(uptr lo, uptr hi) {
+  if (lo < hi) sys(__NR_madvise, lo, hi - lo, 4 /* MADV_DONTNEED */);
+}
 
 bool install_guard(uptr lo, size_t n) {
   if (!n) return true;
@@ -34,7 +40,8 @@ struct Chunk {
 };
 GMPT_GLOBAL_LOCK(chunks_lock);
 constinit Slab chunk_slab(sizeof(Chunk), 16 << 10);
-Chunk* chunks;
+Chunk* chunks;    // the latest first
+Chunk* left;      // the first of those that a parent made
 bool executable;  // chunks_lock
 
 void make_executable(const Chunk* c) {
@@ -64,7 +71,25 @@ void stacks_executable() {
   for (const Chunk* c = chunks; c; c = c->next) make_executable(c);
 }
 
-void stacks_child() { chunk_slab.reset(); }
+void stacks_child() {
+  chunk_slab.reset();
+  left = chunks;
+}
+
+void drop_parents_stacks(uptr keep, uptr keep_too) {
+  Guard g(chunks_lock);
+  for (Chunk* c = left; c; c = c->next) {
+    uptr from = c->lo, end = c->lo + c->slots * c->pitch;
+    for (uptr at : {min_of(keep, keep_too), max_of(keep, keep_too)}) {
+      if (at < from || at >= end) continue;
+      uptr slot = c->lo + (at - c->lo) / c->pitch * c->pitch;
+      give_back(from, slot);
+      from = slot + c->pitch;
+    }
+    give_back(from, end);
+  }
+  left = nullptr;
+}
 
 // Chunks double so that a program with ten threads reserves little and one with a million maps few.
 bool StackClass::grow() {

@@ -21,7 +21,10 @@ struct StackSlot {
 
 // From now on all stacks may be executed, as libc has it once a module asks for that.
 void stacks_executable();
-void stacks_child();  // forked child
+// Forked child: nobody's stacks any more, but what a parent's thread left there may be read until the child makes
+// threads of its own, as natively.
+void stacks_child();
+void drop_parents_stacks(uptr keep, uptr keep_too);  // ... which is now; the slots in which these addresses lie stay
 
 class StackClass {
  public:
