@@ -49,6 +49,7 @@ struct M {
   u64 lost_since, last_kick; // sysmon
   Atomic<u32> sig_in, sig_out;  // own handler / any under the queue's lock: signals that came at a bad moment
   os::SigInfo* sig_ring;     // once; kSigRing of them
+  u64 sig_seq[kSigRing];     // which of all signals put aside each is
   u32 rand;                  // own
   u64 turn_tsc;              // own: cycle counter when the G on it began its turn
   u64 switch_tsc;            // own: cycle counter when the last turn ended; 0 = too long ago

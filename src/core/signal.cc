@@ -20,8 +20,15 @@ namespace gmpt::core {
 int preempt_sig = os::kSigUrg;
 void (*async_cancel_hook)();
 
-Atomic<u32> stuck;
+namespace {
+Atomic<u32> blocking[64];   // by how many Gs
+Atomic<u32> any_blocking;   // by how many Gs is anything blocked
+
 SigAction actions[65];
+bool taken_over;
+u64 installed;       // signals whose kernel action is ours
+u64 caught_default;  // signals with the default action that are caught all the same, since threads block them
+GMPT_GLOBAL_LOCK(actions_lock);
 
 // Default action of a signal we had to catch (SIGSEGV in lazy mode, the preemption signal).
 void default_action(int sig, const os::SigInfo* si) {
@@ -30,14 +37,6 @@ void default_action(int sig, const os::SigInfo* si) {
   os::sigaction(sig, &dfl, nullptr);
   if (si->code <= 0) os::tgkill(os::getpid(), os::gettid(), sig);  // not a fault that repeats by itself
 }
-
-namespace {
-Atomic<u32> blocking[64];   // by how many Gs
-Atomic<u32> any_blocking;   // by how many Gs is anything blocked
-bool taken_over;
-u64 installed;       // signals whose kernel action is ours
-u64 caught_default;  // signals with the default action that are caught all the same, since threads block them
-GMPT_GLOBAL_LOCK(actions_lock);
 
 bool is_synchronous(int sig, const os::SigInfo* si) {
   bool kind = sig == os::kSigSegv || sig == os::kSigBus || sig == os::kSigFpe || sig == os::kSigIll || sig == os::kSigTrap || sig == os::kSigSys;
@@ -148,17 +147,8 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
     m->preempt_sent.store_release(0);
     G* g = m->curg;
     os::SigInfo mine;
-    bool left;
     // It was a kick, see post_signal; or an M at rest got a signal that this G may take, see interrupt_one.
-    G* to = g && signal_pending_for(g) ? g : nullptr;
-    if (g && !m->in_rt && (to || signals_waiting()) && dequeue(to, ~g->sigmask, &mine, &left)) {
-      if (to && !left) g->sigpending.fetch_and_acq_rel(~os::sig_bit(mine.signo));
-      if (!to && anothers(g, mine)) {
-        enqueue(mine, nullptr);
-        on_preempt(m, uc);  // dispatch_signals passes it on
-        return;
-      }
-      if (!to) process_signals.fetch_sub_acq_rel(1);
+    if (g && !m->in_rt && !m->resent && claim_queued(g, &mine)) {
       if (!(actions[mine.signo].flags & os::kSaRestart)) end_call(uc);
       return deliver_on_g(m, g, mine.signo, &mine, uc);
     }
@@ -187,7 +177,7 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
   }
   bool wrong = g && !resent && anothers(g, *si);
   if (m->in_rt || !g || (g->sigmask & os::sig_bit(sig)) || wrong) {
-    put_aside(m, *si);
+    put_aside(m, *si, uc);
     m->pending.fetch_or_acq_rel(kPendSignal);
     if (wrong && !m->in_rt && !on_preempt(m, uc)) sched.n_idle_p.load_relaxed() ? interrupt_rest() : hurry_sysmon();
     if (!g) {  // on its way to sleep, perhaps past its last look
@@ -196,6 +186,7 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
     }
     return;
   }
+  if (GMPT_UNLIKELY(sig > os::kSigSys && !resent && (signals_waiting() || signal_pending_for(g)))) swap_for_earlier(g, si);
   deliver_on_g(m, g, sig, si, uc);
 }
 
@@ -231,6 +222,7 @@ void sig_return_fix(void* frame) {
   f->uc.sigmask = m->kmask;
   f->uc.stack = m->sigstack;
   fence();  // [kick]
+  if (os::SigInfo si; !m->resent && claim_queued(g, &si)) resend(m, si);  // the next one, as the kernel would, at once
   if (signal_pending_for(g) || signals_waiting()) m->pending.fetch_or_acq_rel(kPendSignal);
 }
 
@@ -260,8 +252,7 @@ void mask_counted(u64 from, u64 to) {
   if (u64 fresh = to & kEndsProcess & ~caught_default; GMPT_UNLIKELY(fresh)) catch_defaults(fresh);
   if (!from) any_blocking.fetch_add_relaxed(1);
   if (!to) any_blocking.fetch_sub_acq_rel(1);
-  if (from & ~to)  // something was opened: what nobody took may have a taker now
-    if (u32 n = stuck.exchange_acq_rel(0)) process_signals.fetch_add_acq_rel(n);
+  if (from & ~to) signals_opened();
 }
 
 u64 blocked_by_all() {
@@ -280,6 +271,9 @@ void open_mask(M* m, u64 also) {
   as_atomic(&m->kmask).store_release(want);  // after it: resting_open believes this
 }
 
+void* handler_of(int sig) { return actions[sig].handler; }
+void act_by_default(const os::SigInfo& si) { default_action(si.signo, &si); }
+
 u64 kernel_mask(u64 mask) {
   u64 never = os::sig_bit(preempt_sig) | os::sig_bit(os::kSigCancel) | os::sig_bit(os::kSigSetxid);
   if (os::fs_mode == FsMode::kLazy) never |= os::sig_bit(os::kSigSegv);
@@ -293,7 +287,6 @@ void signals_boot(G* g) {
   gmpt_hooks.sig_return_fix = &sig_return_fix;
   sigqueue_reset();
   process_signals.store_relaxed(0);
-  stuck.store_relaxed(0);
   any_blocking.store_relaxed(0);
   for (auto& b : blocking) b.store_relaxed(0);
   for (int s = 1; s <= 64; s++) {

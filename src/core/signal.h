@@ -48,8 +48,11 @@ void signals_child(G* g);             // in a forked child: give the kernel the 
 bool signals_ours();                  // the kernel holds our handlers
 // Which signals every G blocks: an M at rest blocks exactly these, so that a signal finds the process open if
 // and only if some thread is.
+void* handler_of(int sig);
+void act_by_default(const os::SigInfo& si);
 void mask_counted(u64 from, u64 to);  // a G's mask changes; 0 at birth and death
 u64 blocked_by_all();
+void signals_opened();                // some thread takes what it did not, or is new
 void open_mask(M* m, u64 also_blocked = 0);  // on g0, before m sleeps
 
 i64 set_action(int sig, const SigAction* sa, SigAction* old);

@@ -8,21 +8,26 @@
 
 namespace gmpt::core {
 
-// to == null: process-directed. shared: chosen for `to`, but sent to the process. False: full, or merged with an earlier one.
-bool enqueue(const os::SigInfo& si, G* to, bool shared = false);
+// to == null: process-directed. first: ahead of its kind, since it was queued before. shared: chosen for `to`, but sent to
+// the process. False: full, or merged with an earlier one.
+bool enqueue(const os::SigInfo& si, G* to, bool first = false, bool shared = false);
 // g blocks these from now on: what it has not taken of those sent to the process is the process's again. ended: g is
 // no more; its own are dropped.
 void give_back(G* g, u64 bits, bool ended);
 // Takes the first queued signal for `to` whose bit is in `want`. left: is the same signal queued again?
 bool dequeue(G* to, u64 want, os::SigInfo* out, bool* left);
-void put_aside(M* m, const os::SigInfo& si);
+void put_aside(M* m, const os::SigInfo& si, os::UContext* uc);
+bool nobody_takes();                          // what is left in the queue. False: somebody has just opened some of it
 void take_over_pending(G* main_g);            // boot: what pends in the initial kernel thread
 void sigqueue_reset();
 
-// signal.cc
-extern SigAction actions[65];                 // what the program asked for
-extern Atomic<u32> stuck;                     // process-directed signals queued here that no G takes now
-void default_action(int sig, const os::SigInfo* si);
+// sigdispatch.cc
+extern os::Lock signal_moves;                 // from the process's queue to a thread: in order
+bool claim_queued(G* g, os::SigInfo* si);     // the next one for g to handle now; signals blocked
+void swap_for_earlier(G* g, os::SigInfo* si); // for the oldest of its kind that g has to handle, which it is queued behind
+// Lets the kernel build the frame: sent to this very M while all signals are blocked, it arrives when the mask goes
+// back, outside the runtime, and on_signal() hands it to its G.
+void resend(M* m, const os::SigInfo& si);
 
 // sigsend.cc
 void kick_sigwait(G* g);

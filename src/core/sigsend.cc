@@ -116,7 +116,7 @@ void kick_sigwait(G* g) {
 // Thread-directed. The target may be anywhere: parked (ended with kInterrupted), queued (it delivers
 // when it next leaves the runtime), or running on another M (kicked).
 i64 post_signal(G* g, int sig, const os::SigInfo& info, bool shared) {
-  if (!enqueue(info, g, shared)) return -os::kEAGAIN;
+  if (!enqueue(info, g, false, shared)) return -os::kEAGAIN;
   fence();  // [sigset] with sigwait_begin
   if (g->sigwait.load_acquire() & os::sig_bit(sig)) {
     kick_sigwait(g);

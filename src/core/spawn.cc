@@ -180,6 +180,7 @@ bool g_start(G* g, void (*entry)(G*), bool have_p, bool own) {
   g->owns_fds = false;
   sched.n_gs.fetch_add_acq_rel(1);
   mask_counted(0, g->sigmask);
+  signals_opened();
   if (have_p) {
     P* p = mm()->p;
     p->stats.spawned++;
