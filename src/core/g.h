@@ -57,6 +57,7 @@ struct G {
   Atomic<u64> sigwait;           // any: the set it waits for in the kernel's sigtimedwait
   os::SigStack altstack{};       // own
   Atomic<u32> handled;           // own: program handlers run so far in this thread
+  void* xblocks = nullptr;       // own, see preempt.cc
   bool eintr = false;            // own: one of them had no SA_RESTART since this was cleared
 
   bool owns_fds = false;         // own: descriptors send it signals (F_SETOWN_EX); it has an M of its own then

@@ -30,8 +30,9 @@ namespace {
 
 struct XBlock {
   XBlock* next;
-  u64 pad;
+  u64 frame;         // the landing's, whose block it is
   u32 mask_lo, mask_hi;
+  G* g;
 };
 static_assert(offsetof(XBlock, mask_lo) == GMPT_XSAVE_LO);
 
@@ -53,6 +54,15 @@ bool movable(u64 pc) {
   return true;
 }
 
+bool more_blocks() {
+  u32 n = max_of(made, 64u);
+  void* p = n_chunks < 40 ? os::map(n * block_size(), true) : nullptr;
+  if (!p) return false;
+  chunks[n_chunks++] = {static_cast<u8*>(p), n};
+  made += n;
+  return true;
+}
+
 XBlock* block_take() {
   os::Guard l(xlock);
   for (XBlock* b = xfree.load_acquire(); b;) {
@@ -60,7 +70,7 @@ XBlock* block_take() {
     b = xfree.load_acquire();
   }
   while (chunk < n_chunks && !chunks[chunk].left) chunk++;
-  if (chunk == n_chunks) return nullptr;
+  if (chunk == n_chunks && !more_blocks()) return nullptr;
   Chunk& c = chunks[chunk];
   auto* b = reinterpret_cast<XBlock*>(c.next);
   c.next += block_size();
@@ -68,6 +78,13 @@ XBlock* block_take() {
   b->mask_lo = static_cast<u32>(xsave.mask);
   b->mask_hi = static_cast<u32>(xsave.mask >> 32);
   return b;
+}
+
+void give_newest(G* g) {
+  XBlock* b = static_cast<XBlock*>(g->xblocks);
+  g->xblocks = b->next;
+  XBlock* head = xfree.load_acquire();
+  do b->next = head; while (!xfree.cas_release(head, b));  // [xfree]
 }
 
 // ---- called by gmpt_preempt_landing ----
@@ -84,13 +101,16 @@ void preempt_park() {
   G* g = m->curg;
   if (!cancel_async(g)) yield_preempted();
   leave();
-  if (GMPT_UNLIKELY(cancel_async(g)) && async_cancel_hook) async_cancel_hook();
+  if (GMPT_UNLIKELY(cancel_async(g)) && async_cancel_hook) {
+    preempt_forget(g);  // it unwinds
+    async_cancel_hook();
+  }
 }
 
+// Newer ones are of landings that a handler's longjmp left.
 void preempt_end(void* block) {
-  auto* b = static_cast<XBlock*>(block);
-  XBlock* head = xfree.load_acquire();
-  do b->next = head; while (!xfree.cas_release(head, b));  // [xfree]
+  G* g = static_cast<XBlock*>(block)->g;  // out of the runtime: the M is anybody's guess
+  for (bool last = false; !last && g->xblocks; give_newest(g)) last = g->xblocks == block;
 }
 
 }  // namespace
@@ -110,15 +130,13 @@ void preempt_boot() {
 bool preempt_reserve() {
   if (!xsave.size) return true;
   os::Guard l(xlock);
-  if (made == wanted) {
-    u32 n = max_of(made, 64u);
-    void* p = n_chunks < 40 ? os::map(n * block_size(), true) : nullptr;
-    if (!p) return false;
-    chunks[n_chunks++] = {static_cast<u8*>(p), n};
-    made += n;
-  }
+  if (made == wanted && !more_blocks()) return false;
   wanted++;
   return true;
+}
+
+void preempt_forget(G* g) {
+  while (g->xblocks) give_newest(g);
 }
 
 bool preempt_m(M* m) {
@@ -146,8 +164,14 @@ bool on_preempt(M* m, os::UContext* uc) {
   u64* slot = reinterpret_cast<u64*>(uc->rsp - GMPT_LANDING_SIZE);
   uptr lo = g->stack_lo, hi = g->stack_hi;
   if (uc->rsp >= lo && uc->rsp < hi && uc->rsp - lo < 1024) return false;  // no room for the landing's frame
+  for (XBlock* b; (b = static_cast<XBlock*>(g->xblocks)) && b->frame < uc->rsp && b->frame >= lo && uc->rsp < hi;)
+    give_newest(g);  // below the stack pointer: its landing was left
   XBlock* block = block_take();
   if (!block) return false;
+  block->next = static_cast<XBlock*>(g->xblocks);
+  block->frame = reinterpret_cast<u64>(slot);
+  block->g = g;
+  g->xblocks = block;
   slot[0] = reinterpret_cast<u64>(block);
   slot[1] = uc->rip;
   uc->rsp -= GMPT_LANDING_SIZE;

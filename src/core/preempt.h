@@ -18,6 +18,7 @@ namespace gmpt::core {
 void preempt_boot();
 bool preempt_reserve();               // room for one more G; false: no memory
 bool on_preempt(M* m, os::UContext* uc);   // true: the G is on its way into the runtime
+void preempt_forget(G* g);            // g does not go back to where it was preempted
 void yield_preempted();               // loop.cc: to the global queue's tail
 
 }  // namespace gmpt::core

@@ -76,6 +76,7 @@ void exit_on_g0(G* g) {
   }
   m->curg = nullptr;
   g->m = nullptr;
+  preempt_forget(g);
   mask_counted(g->sigmask, 0);
   g->sigmask = 0;
   g->errand.store_relaxed(0);
