@@ -4,7 +4,9 @@
 #include <initializer_list>
 #include <stdarg.h>
 
+#include "base/mem.h"
 #include "core/boot.h"
+#include "core/signal.h"
 #include "rt/closerange.h"
 #include "rt/io.h"
 #include "rt/kstate.h"
@@ -171,6 +173,8 @@ GMPT_API int eventfd(unsigned n, int flags) noexcept { return opened(os::real().
 GMPT_API int timerfd_create(clockid_t c, int flags) noexcept { return opened(os::real().timerfd_create(c, flags), kTypeKnown | nb(flags & TFD_NONBLOCK)); }
 GMPT_API int signalfd(int fd, const sigset_t* m, int flags) noexcept {
   int r = os::real().signalfd(fd, m, flags);
+  u64 bits;
+  if (r >= 0 && rt::on()) memcpy(&bits, m, sizeof bits), signalfd_made(rt::self(), bits);
   return fd == -1 ? opened(r, kTypeKnown | nb(flags & SFD_NONBLOCK)) : r;
 }
 GMPT_API int inotify_init() noexcept { return opened(os::real().inotify_init(), kTypeKnown | nb(false)); }

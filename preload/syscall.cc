@@ -19,6 +19,7 @@
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/shm.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 
 #include "base/mem.h"
@@ -95,6 +96,10 @@ bool waits_or_tells(long n, long a, long b, long c, long d, long e, long f, long
     case SYS_socketpair: *out = socketpair(as<int>(a), as<int>(b), as<int>(c), ptr<int>(d)); return true;
     case SYS_pipe: *out = pipe(ptr<int>(a)); return true;
     case SYS_pipe2: *out = pipe2(ptr<int>(a), as<int>(b)); return true;
+    case SYS_signalfd4:
+      if (c != 8) return false;
+      *out = signalfd(as<int>(a), ptr<sigset_t>(b), as<int>(d));
+      return true;
     case SYS_eventfd2: *out = eventfd(as<unsigned>(a), as<int>(b)); return true;
     case SYS_epoll_create1: *out = epoll_create1(as<int>(a)); return true;
     case SYS_setsockopt: *out = setsockopt(as<int>(a), as<int>(b), as<int>(c), ptr<void>(d), as<socklen_t>(e)); return true;

@@ -78,7 +78,7 @@ void dispatch_signals() {
       if (G* w = pick_waiter(os::sig_bit(si.signo))) {
         w->sigwait.store_release(0);  // it takes this one; others are for the next who waits
         if (enqueue(si, w, false, true)) kick_sigwait(w);
-      } else {
+      } else if (!for_signalfd(si)) {
         enqueue(si, nullptr, true);
         process_signals.fetch_add_acq_rel(1);  // until nobody_takes
       }

@@ -152,6 +152,7 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
       if (!(actions[mine.signo].flags & os::kSaRestart)) end_call(uc);
       return deliver_on_g(m, g, mine.signo, &mine, uc);
     }
+    if (!g) m->park.kick();  // at rest, see kick_resting: the kernel would go on with the sleep
     on_preempt(m, uc);
     if (!g) rouse(m);
     return;

@@ -70,6 +70,8 @@ bool send_to_process(const os::SigInfo& info);
 // False: no room. All three inside the runtime.
 bool timer_is_of(i32 kernel_id, i32 tid, G* pinned);
 void timer_ends(i32 kernel_id);
+extern Atomic<u64> signalfd_watches;   // some signalfd is, or was, for these
+void signalfd_made(G* me, u64 watched);
 u32 timer_pins_over(G* g, bool all);   // how many of g's pins were for timers that ended (all: for any)
 i64 send_to_g(G* g, const os::SigInfo& info);
 void request_cancel(G* g);             // inside the runtime: sets the bit, ends a cancellable wait, or kicks the M

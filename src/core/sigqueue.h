@@ -34,6 +34,7 @@ void kick_sigwait(G* g);
 i32 owner_of(const os::SigInfo& si);          // the tid of the G it is for; 0: nobody's in particular
 bool pass_on(G* me, const os::SigInfo& si);   // inside the runtime. True: it was another G's and is on its way
 void timers_of_child();
+bool for_signalfd(const os::SigInfo& info);   // True: the kernel has it, pending for the process
 constexpr i32 kTkill = -6;  // SI_TKILL
 // It came to m: whom it is for goes into SigInfo::pad, which is 0 in what the program sees. Null: anybody.
 G* mark_owner(M* m, os::SigInfo* si);

@@ -12,6 +12,8 @@
 //
 // Memory orders
 //   A slot's tid is stored before its id with release; readers load the id with acquire.
+#include <initializer_list>
+
 #include "base/mem.h"
 #include "core/m_start.h"
 #include "core/ownm.h"
@@ -23,6 +25,7 @@
 namespace gmpt::core {
 
 G* main_g;
+Atomic<u64> signalfd_watches;
 
 namespace {
 struct TimerOf { Atomic<i32> id, tid; G* pinned = nullptr; };  // id is the kernel's, plus 1; tid 0: its signal is nobody's in particular
@@ -113,9 +116,35 @@ void kick_sigwait(G* g) {
   if (M* m = g->m) os::tgkill(sched.pid, m->tid, preempt_sig);
 }
 
+// A signalfd sees what pends in the kernel, not our queue. What all threads block pends there if it is sent to the
+// process; a signalfd's reader is nearly always the thread that was meant.
+bool for_signalfd(const os::SigInfo& info) {
+  u64 bit = os::sig_bit(info.signo);
+  if (GMPT_LIKELY(!(signalfd_watches.load_acquire() & bit)) || !(blocked_by_all() & bit)) return false;
+  if (info.code < 0 && info.code != kTkill) return os::sys(__NR_rt_sigqueueinfo, sched.pid, info.signo, &info) == 0;
+  return os::sys(__NR_kill, sched.pid, info.signo) == 0;  // any other code only the kernel may give
+}
+
+// What pends already, for the caller and for the process.
+void signalfd_made(G* me, u64 watched) {
+  signalfd_watches.fetch_or_acq_rel(watched);
+  Rt rt(me);
+  os::Guard l(signal_moves);
+  os::SigInfo si;
+  bool left;
+  for (G* to : {me, static_cast<G*>(nullptr)})
+    while (dequeue(to, watched & blocked_by_all(), &si, &left)) {
+      if (to && !left) to->sigpending.fetch_and_acq_rel(~os::sig_bit(si.signo));
+      if (for_signalfd(si)) continue;
+      enqueue(si, to, true);  // opened just now
+      break;
+    }
+}
+
 // Thread-directed. The target may be anywhere: parked (ended with kInterrupted), queued (it delivers
 // when it next leaves the runtime), or running on another M (kicked).
 i64 post_signal(G* g, int sig, const os::SigInfo& info, bool shared) {
+  if (!(g->sigwait.load_acquire() & os::sig_bit(sig)) && for_signalfd(info)) return 0;
   if (!enqueue(info, g, false, shared)) return -os::kEAGAIN;
   fence();  // [sigset] with sigwait_begin
   if (g->sigwait.load_acquire() & os::sig_bit(sig)) {

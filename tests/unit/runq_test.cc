@@ -86,7 +86,7 @@ void list_as_far_as_it_fits(void**) {
   }
 }
 
-// n - n/2 are taken: the oldest; the last of them is returned to be run, the others keep their order.
+// n - n/2 are taken: the oldest; the first of them is returned to be run, the others keep their order.
 void steal_takes_half(void**) {
   for (u32 n = 0; n <= kCap; n++)
     for (u32 start : {0u, kCap - 3}) {
@@ -100,10 +100,10 @@ void steal_takes_half(void**) {
         assert_null(got);
         continue;
       }
-      assert_ptr_equal(got, &gs[half - 1]);
+      assert_ptr_equal(got, &gs[0]);
       assert_int_equal(q.b->size(), half - 1);
       assert_int_equal(q.a->size(), n - half);
-      for (u32 i = 0; i + 1 < half; i++) assert_ptr_equal(q.b->pop(), &gs[i]);
+      for (u32 i = 1; i < half; i++) assert_ptr_equal(q.b->pop(), &gs[i]);
       for (u32 i = half; i < n; i++) assert_ptr_equal(q.a->pop(), &gs[i]);
     }
 }
