@@ -23,6 +23,7 @@ void (*async_cancel_hook)();
 namespace {
 Atomic<u32> blocking[64];   // by how many Gs
 Atomic<u32> any_blocking;   // by how many Gs is anything blocked
+Atomic<u32> begun, settled; // changes of n_gs and blocking that belong together [settled]
 
 SigAction actions[65];
 bool taken_over;
@@ -30,17 +31,17 @@ u64 installed;       // signals whose kernel action is ours
 u64 caught_default;  // signals with the default action that are caught all the same, since threads block them
 GMPT_GLOBAL_LOCK(actions_lock);
 
+bool is_synchronous(int sig, const os::SigInfo* si) {
+  bool kind = sig == os::kSigSegv || sig == os::kSigBus || sig == os::kSigFpe || sig == os::kSigIll || sig == os::kSigTrap || sig == os::kSigSys;
+  return kind && si->code > 0;
+}
+
 // Default action of a signal we had to catch (SIGSEGV in lazy mode, the preemption signal).
 void default_action(int sig, const os::SigInfo* si) {
   if (sig == preempt_sig && sig == os::kSigUrg) return;  // SIGURG: ignored by default
   os::KSigaction dfl{};
   os::sigaction(sig, &dfl, nullptr);
-  if (si->code <= 0) os::tgkill(os::getpid(), os::gettid(), sig);  // not a fault that repeats by itself
-}
-
-bool is_synchronous(int sig, const os::SigInfo* si) {
-  bool kind = sig == os::kSigSegv || sig == os::kSigBus || sig == os::kSigFpe || sig == os::kSigIll || sig == os::kSigTrap || sig == os::kSigSys;
-  return kind && si->code > 0;
+  if (!is_synchronous(sig, si)) os::tgkill(os::getpid(), os::gettid(), sig);  // not a fault that repeats by itself
 }
 
 // Redirects the interrupted G into the program's handler, on the G's stack.
@@ -149,6 +150,7 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
     os::SigInfo mine;
     // It was a kick, see post_signal; or an M at rest got a signal that this G may take, see interrupt_one.
     if (g && !m->in_rt && !m->resent && claim_queued(g, &mine)) {
+      if (!actions[mine.signo].handler) return default_action(mine.signo, &mine);
       if (!(actions[mine.signo].flags & os::kSaRestart)) end_call(uc);
       return deliver_on_g(m, g, mine.signo, &mine, uc);
     }
@@ -172,9 +174,9 @@ void on_signal(int sig, os::SigInfo* si, os::UContext* uc) {
   }
   if (reinterpret_cast<uptr>(a->handler) <= 1) {
     if (a->handler) return;
-    u64 blocked = owner ? owner->sigmask : blocked_by_all();
-    if (!(blocked & os::sig_bit(sig))) return default_action(sig, si);
-    // Caught only because this M may have it open while whom it is for blocks it: it pends.
+    // Caught only because this M may have it open while whom it is for blocks it: then it pends. The runtime may have
+    // been interrupted in the middle of counting; dispatch_signals will know.
+    if (!m->in_rt && !((owner ? owner->sigmask : blocked_by_all()) & os::sig_bit(sig))) return default_action(sig, si);
   }
   bool wrong = g && !resent && anothers(g, *si);
   if (m->in_rt || !g || (g->sigmask & os::sig_bit(sig)) || wrong) {
@@ -256,13 +258,31 @@ void mask_counted(u64 from, u64 to) {
   if (from & ~to) signals_opened();
 }
 
+// [settled]  writer: begun; both counts; settled  |  reader: settled; both counts; begun. Equal: nobody was in between.
+void counted_at_birth(u64 mask) {
+  if (GMPT_UNLIKELY(mask)) begun.fetch_add_acq_rel(1);
+  sched.n_gs.fetch_add_acq_rel(1);
+  mask_counted(0, mask);
+  if (GMPT_UNLIKELY(mask)) settled.fetch_add_acq_rel(1);
+  signals_opened();
+}
+
+void counted_at_end(u64 mask) {
+  if (GMPT_UNLIKELY(mask)) begun.fetch_add_acq_rel(1);
+  mask_counted(mask, 0);
+  sched.n_gs.fetch_sub_acq_rel(1);
+  if (GMPT_UNLIKELY(mask)) settled.fetch_add_acq_rel(1);
+}
+
 u64 blocked_by_all() {
   if (GMPT_LIKELY(!any_blocking.load_acquire())) return 0;
-  u64 m = 0;
-  u32 all = sched.n_gs.load_acquire();
-  for (int i = 0; i < 64; i++)
-    if (blocking[i].load_relaxed() >= all) m |= u64{1} << i;
-  return m;
+  for (;; arch::pause()) {
+    u64 m = 0;
+    u32 then = settled.load_acquire(), all = sched.n_gs.load_acquire();
+    for (int i = 0; i < 64; i++)
+      if (blocking[i].load_acquire() >= all) m |= u64{1} << i;
+    if (GMPT_LIKELY(begun.load_acquire() == then)) return m;
+  }
 }
 
 void open_mask(M* m, u64 also) {

@@ -51,6 +51,8 @@ bool signals_ours();                  // the kernel holds our handlers
 void* handler_of(int sig);
 void act_by_default(const os::SigInfo& si);
 void mask_counted(u64 from, u64 to);  // a G's mask changes; 0 at birth and death
+void counted_at_birth(u64 mask);      // a G begins to count among all
+void counted_at_end(u64 mask);
 u64 blocked_by_all();
 void signals_opened();                // some thread takes what it did not, or is new
 void open_mask(M* m, u64 also_blocked = 0);  // on g0, before m sleeps

@@ -77,11 +77,11 @@ void exit_on_g0(G* g) {
   m->curg = nullptr;
   g->m = nullptr;
   preempt_forget(g);
-  mask_counted(g->sigmask, 0);
+  u64 mask = g->sigmask;
   g->sigmask = 0;
   g->errand.store_relaxed(0);
   g->state.store_release(GState::kDead);
-  sched.n_gs.fetch_sub_acq_rel(1);
+  counted_at_end(mask);
   fence();  // [give]
   if (GMPT_UNLIKELY(g->sigpending.load_relaxed())) give_back(g, ~u64{0}, true);
   g->on_exit(g);  // may put g back to its pool, or wake the thread that will
@@ -179,9 +179,7 @@ bool g_start(G* g, void (*entry)(G*), bool have_p, bool own) {
   g->cpu_told.store_relaxed(0);
   g->cancel_req.store_relaxed(0);
   g->owns_fds = false;
-  sched.n_gs.fetch_add_acq_rel(1);
-  mask_counted(0, g->sigmask);
-  signals_opened();
+  counted_at_birth(g->sigmask);
   if (have_p) {
     P* p = mm()->p;
     p->stats.spawned++;
