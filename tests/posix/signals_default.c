@@ -16,7 +16,7 @@ static int sig_of(int way) {
   const int of[WAYS] = {SIGALRM, SIGPROF, SIGVTALRM, SIGUSR1, SIGRTMIN + 4, SIGTERM, SIGUSR2, SIGPROF};
   return of[way];
 }
-static void send(int way) {
+static void begin(int way) {
   struct itimerval soon = {{0, 0}, {0, 5000}};
   struct sigevent ev = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = sig_of(way)};
   struct itimerspec in = {{0, 0}, {0, 3000000}};
@@ -44,7 +44,7 @@ static void child(int way, int spinning) {
   OK(pthread_sigmask(SIG_SETMASK, &before, NULL));
   if (spinning) OK(pthread_create(&t, NULL, spins, NULL));
   usleep(10000);
-  send(way);
+  begin(way);
   if (way == 1 || way == 2) spins(NULL);
   for (;;) usleep(50000);
 }
