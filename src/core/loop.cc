@@ -38,6 +38,7 @@ void reset_spinning(M* m) {
     os::fs_write(g->fs);
   }
   if (m->kmask != kernel_mask(g->sigmask)) {
+    make_room(m);
     m->kmask = kernel_mask(g->sigmask);
     os::set_mask(m->kmask);
   }

@@ -170,6 +170,7 @@ void deliver_signals() {
   if (GMPT_UNLIKELY(g->errand.load_acquire())) run_errand(g);
   for (os::SigInfo si; take_queued(g, &si);) {
     resend(mm(), si);
+    make_room(mm());
     u64 back = mm()->kmask = kernel_mask(g->sigmask);
     os::sigprocmask(2, &back, nullptr);
     mm()->resent = 0;  // it came, and was handled here, or its action had changed
@@ -177,6 +178,7 @@ void deliver_signals() {
   if (GMPT_LIKELY(mm()->kmask == kernel_mask(g->sigmask))) return;
   enter();
   M* m = mm();
+  make_room(m);
   os::set_mask(m->kmask = kernel_mask(g->sigmask));
   out_of_runtime();
 }

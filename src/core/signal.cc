@@ -221,6 +221,7 @@ void sig_return_fix(void* frame) {
   u64 back = f->uc.sigmask & ~(os::sig_bit(os::kSigKill) | os::sig_bit(os::kSigStop));
   mask_counted(g->sigmask, back);
   g->sigmask = back;
+  make_room(m);
   m->kmask = kernel_mask(g->sigmask);
   f->uc.sigmask = m->kmask;
   f->uc.stack = m->sigstack;
@@ -288,8 +289,13 @@ u64 blocked_by_all() {
 void open_mask(M* m, u64 also) {
   u64 want = kernel_mask(blocked_by_all() | also);
   if (GMPT_LIKELY(m->kmask == want)) return;
+  make_room(m);
+  // Closed is what was and stays closed, until the kernel has the rest, too: resting_open believes this. A handler may
+  // close it altogether meanwhile (put_aside), and that stays.
+  u64 both = m->kmask & want;
+  as_atomic(&m->kmask).store_release(both);
   os::set_mask(want);
-  as_atomic(&m->kmask).store_release(want);  // after it: resting_open believes this
+  as_atomic(&m->kmask).cas_acq_rel(both, want);
 }
 
 void* handler_of(int sig) { return actions[sig].handler; }
@@ -380,6 +386,7 @@ u64 change_mask(G* g, int how, const u64* set) {
     fence();  // [kick] [give] mask, then sigpending
     if (GMPT_UNLIKELY(g->sigpending.load_relaxed() & now & ~old)) give_back(g, now & ~old, false);
     if (kernel_mask(now) != m->kmask) {
+      make_room(m);
       m->kmask = kernel_mask(now);
       os::set_mask(m->kmask);
     }

@@ -3,7 +3,8 @@
 // Invariants
 //   Q1  process_signals or stuck counts what is queued for no G in particular, in the queue or in a ring: the latter
 //       what nobody takes now. Too high is harmless (a look finds nothing), too low is not.
-//   Q2  A ring never overflows: when it is half full its M takes no more from the kernel until a G's turn begins or ends.
+//   Q2  A ring never overflows: when it is half full its M takes no more from the kernel, and who opens the M's mask
+//       empties it first.
 //   Q3  As in the kernel, a signal sent to the process is nobody's before its handler runs: whoever it was chosen for may
 //       block it or end first, and then another thread takes it.
 //
@@ -107,6 +108,12 @@ void put_aside(M* m, const os::SigInfo& si, os::UContext* uc) {
   m->sig_in.store_release(in + 1);
   process_signals.fetch_add_acq_rel(1);
   if (full >= kSigRing / 2) uc->sigmask = m->kmask = kernel_mask(~u64{0});
+}
+
+void make_room(M* m) {
+  if (GMPT_LIKELY(m->sig_in.load_relaxed() - m->sig_out.load_acquire() < kSigRing / 2)) return;
+  os::Guard l(q_lock);
+  collect_locked();
 }
 
 bool enqueue(const os::SigInfo& si, G* to, bool first, bool shared) {

@@ -72,6 +72,7 @@ void set_mask_inside(G* g, u64 mask) {
   g->sigmask = mask;
   u64 k = core::kernel_mask(mask);
   if (k != m->kmask) {
+    core::make_room(m);
     m->kmask = k;
     os::set_mask(k);
   }

@@ -8,11 +8,11 @@ static int fired, stop, go;
 static timer_t theirs[T];
 
 static void on_timer(int sig) { ADD(fired, 1); }
-static timer_t make(int sig, long ns) {
+static timer_t make(int sig, long s, long ns) {
   struct sigevent ev = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = sig};
   timer_t t;
   OK(timer_create(CLOCK_THREAD_CPUTIME_ID, &ev, &t));
-  struct itimerspec its = {{0, 0}, {0, ns}};
+  struct itimerspec its = {{0, 0}, {s, ns}};
   OK(timer_settime(t, 0, &its, NULL));
   return t;
 }
@@ -29,7 +29,7 @@ static void* burns(void* a) {
 static void* makes_and_deletes(void* a) {
   for (int i = 0; i < ROUNDS; i++) {
     timer_t t[3];
-    for (int k = 0; k < 3; k++) t[k] = make(SIGUSR1, 900000000);
+    for (int k = 0; k < 3; k++) t[k] = make(SIGUSR1, 1000, 0);
     sched_yield();
     for (int k = 0; k < 3; k++) OK(timer_delete(t[(k + i) % 3]));
   }
@@ -38,7 +38,7 @@ static void* makes_and_deletes(void* a) {
 // Main deletes its timer while it runs or sleeps.
 static void* has_timer(void* a) {
   int i = (int)(intptr_t)a;
-  theirs[i] = make(SIGUSR1, 900000000);
+  theirs[i] = make(SIGUSR1, 1000, 0);
   ADD(go, 1);
   while (!LOAD(stop)) {
     if (i & 1) usleep(1000);
@@ -47,7 +47,7 @@ static void* has_timer(void* a) {
   return NULL;
 }
 static void* ends(void* a) {
-  theirs[(intptr_t)a] = make(SIGUSR1, 20000000);
+  theirs[(intptr_t)a] = make(SIGUSR1, 0, 20000000);
   return NULL;
 }
 
@@ -78,7 +78,7 @@ int main(void) {
   EXPECT_EQ(LOAD(fired), 0);
   for (int i = 0; i < T; i++) OK(timer_delete(theirs[i]));
 
-  timer_t mine = make(SIGUSR1, 20000000);  // and one that is to fire
+  timer_t mine = make(SIGUSR1, 0, 20000000);  // and one that is to fire
   while (!LOAD(fired)) burn(1);
   OK(timer_delete(mine));
   return 0;
