@@ -72,7 +72,7 @@ struct G {
   void (*on_exit)(G*) = nullptr; // on g0, after the last instruction on its stack
   u64 id = 0;                    // never reused
   G* all_next = nullptr;         // list of all Gs ever made
-  alignas(8) u8 rt[256] = {};    // rt's part (rt/thread.h)
+  alignas(8) u8 rt[320] = {};    // rt's part (rt/thread.h)
 };
 
 static_assert(offsetof(G, sp) == GMPT_G_SP);

@@ -43,6 +43,18 @@ void Bucket::unlink(WaitNode* n) {
   n->linked = false;
 }
 
+void Bucket::replace(WaitNode* old, WaitNode* by) {
+  by->key = old->key;
+  by->bits = old->bits;
+  by->since = old->since;
+  by->prev = old->prev;
+  by->next = old->next;
+  (by->prev ? by->prev->next : head) = by;
+  (by->next ? by->next->prev : tail) = by;
+  by->linked = true;
+  old->linked = false;
+}
+
 WaitNode* Bucket::first(uptr key) {
   for (WaitNode* n = head; n; n = n->next)
     if (n->key == key) return n;

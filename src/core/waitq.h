@@ -38,6 +38,7 @@ struct Bucket {
   void push(WaitNode* n);
   void push_front(WaitNode* n);
   void unlink(WaitNode* n);
+  void replace(WaitNode* old, WaitNode* by);       // in the same place, for the same key
   WaitNode* first(uptr key);                       // oldest waiter for key
   WaitNode* next_of(WaitNode* n, uptr key);
 };

@@ -12,6 +12,8 @@
 //   C2  A woken waiter never touches the object again: it may be destroyed as soon as all are woken.
 //   C3  Who destroys one on which threads still wait, waits for them, as in glibc: in the same bucket, under the
 //       object's address plus 1. Whoever takes the last one out wakes it and touches the object no more.
+//   C4  A handler that runs in the middle of a wait does not end it, as in glibc: the thread's stand-in keeps its place,
+//       and a signal that comes meanwhile is the stand-in's, and so the thread's when it is back.
 //
 // Memory orders
 //   [count]  waiter: count++ (bucket lock), mutex release  ->  signaller: mutex acquire or any other
@@ -30,7 +32,9 @@
 #include "rt/cond.h"
 
 #include "core/park.h"
+#include "core/signal.h"
 #include "rt/kerneltid.h"
+#include "rt/thread.h"
 #include "rt/waiting.h"
 
 namespace gmpt::rt {
@@ -133,6 +137,50 @@ int release(Frame* f, Rt& rt) {
 // A handler that ran meanwhile may have waited itself: then nobody can wake this wait any more.
 bool still_waits(const core::Wait& w) { return w.w->word.load_acquire() >> 8 == w.seq; }
 
+bool cancelled(G* g) { return core::cancel_due(g) || core::cancel_async(g); }
+
+// The wait was interrupted: may the thread go and run its handler without losing its place? If not, it is out of the
+// queue, and *r is how the wait ends.
+bool stand_in(Words* w, core::Bucket* b, core::WaitNode* n, Rt& rt, Reason* r) {
+  G* g = rt.g();
+  StandIn* s = g ? &thread_of(g)->stand_in : nullptr;
+  b->lock.lock();
+  bool woken = !n->linked;  // by somebody whose claim came too late
+  bool stands = !woken && s && !s->node.linked && !cancelled(g);  // linked: this is a handler's own wait
+  if (stands) {
+    s->waiter.g = nullptr;
+    s->node.w = &s->waiter;
+    s->node.seq = s->waiter.arm();
+    b->replace(n, &s->node);
+  }
+  b->lock.unlock();
+  if (woken) *r = Reason::kWoken;
+  else if (!stands) leave_queue(w, b, n, rt);
+  return stands;
+}
+
+// Back from the handler. True: the thread is in its place again.
+bool take_place(Words* w, core::Bucket* b, core::WaitNode* n, const core::Wait& wait, Rt& rt, Reason* r) {
+  StandIn* s = &thread_of(rt.g())->stand_in;
+  bool back = false;
+  core::GList l;
+  b->lock.lock();
+  if (!s->node.linked) {
+    *r = Reason::kWoken;
+  } else if (cancelled(rt.g())) {
+    b->unlink(&s->node);
+    one_less(w, b, &l);
+  } else {
+    n->w = wait.w;
+    n->seq = wait.seq;
+    b->replace(&s->node, n);
+    back = true;
+  }
+  b->lock.unlock();
+  rt.ready(&l);
+  return back;
+}
+
 int retake(Frame* f) {
   pthread_mutex_t* m = f->m;
   if (GMPT_LIKELY(mutex_is_ours(m))) {
@@ -189,10 +237,11 @@ int cond_wait(pthread_cond_t* c, pthread_mutex_t* m, const timespec* t, clockid_
   G* g = self();
   cancellation_point();
   Reason r;
+  core::Bucket* b = core::bucket_of(c);
+  core::WaitNode n;
+  bool handler;
   {
     Rt rt(g);
-    core::Bucket* b = core::bucket_of(c);
-    core::WaitNode n;
     core::Wait wait(rt);
     n.key = reinterpret_cast<uptr>(c);
     n.w = wait.w;
@@ -208,15 +257,36 @@ int cond_wait(pthread_cond_t* c, pthread_mutex_t* m, const timespec* t, clockid_
       return e;
     }
     r = GMPT_LIKELY(still_waits(wait)) ? wait.block(deadline, Why::kCond, c) : Reason::kInterrupted;
-    if (r == Reason::kTimeout || r == Reason::kInterrupted) leave_queue(w, b, &n, rt);
+    if (r == Reason::kTimeout) leave_queue(w, b, &n, rt);
+    handler = r == Reason::kInterrupted && stand_in(w, b, &n, rt, &r);
+  }
+  while (GMPT_UNLIKELY(handler)) {  // it has run, on the way out
+    Rt rt(g);
+    core::Wait wait(rt);
+    handler = false;
+    if (!take_place(w, b, &n, wait, rt, &r)) {
+      wait.cancel();
+      break;
+    }
+    r = wait.block(deadline, Why::kCond, c);
+    if (r == Reason::kTimeout) leave_queue(w, b, &n, rt);
+    handler = r == Reason::kInterrupted && stand_in(w, b, &n, rt, &r);
   }
   int e = retake(&f);
-  // An interruption ran a handler and returns as a spurious wake-up: a signal sent during the handler
-  // found no waiter here, so waiting on could miss it.
+  // Interrupted, that is cancelled, or in a handler's wait within a wait: a spurious wake-up.
   if (r != Reason::kWoken) cancellation_point();
   // The wait may have ended because the clock was set: too early, that is a spurious wake-up as well.
   bool early = r == Reason::kTimeout && clock != CLOCK_MONOTONIC && deadline_abs(clock, t) != 0;
   return e ? e : r == Reason::kTimeout && !early ? ETIMEDOUT : 0;
+}
+
+void cond_thread_ends(G* g) {
+  StandIn* s = &thread_of(g)->stand_in;
+  if (GMPT_LIKELY(!s->node.linked)) return;
+  Rt rt(g);
+  core::Bucket* b = core::bucket_of(reinterpret_cast<void*>(s->node.key));
+  os::Guard l(b->lock);
+  if (s->node.linked) b->unlink(&s->node);  // the object may be no more
 }
 
 int cond_signal(pthread_cond_t* c) {

@@ -11,4 +11,6 @@ int cond_wait(pthread_cond_t* c, pthread_mutex_t* m, const struct timespec* t, c
 int cond_signal(pthread_cond_t* c);
 int cond_broadcast(pthread_cond_t* c);
 
+void cond_thread_ends(G* g);   // a handler that left a wait for good is forgotten
+
 }  // namespace gmpt::rt

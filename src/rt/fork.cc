@@ -60,6 +60,7 @@ void child_begins(G* g) {
   tls_g = nullptr;
   core::after_fork_child(g);  // sets the thread's own mask
   policy_after_fork(thread_of(g));
+  thread_of(g)->stand_in.node.linked = false;  // nobody waits here
 }
 
 TrueFs::TrueFs() : g_(self()), pid_(0) {

@@ -13,6 +13,7 @@
 #include "core/signal.h"
 #include "base/mem.h"
 #include "os/libc.h"
+#include "rt/cond.h"
 #include "rt/key.h"
 #include "rt/robust.h"
 #include "rt/thread.h"
@@ -63,6 +64,7 @@ void main_ends() {
   os::libc_private().call_tls_dtors();
   run_key_destructors();
   if (!g) return;  // asleep: this was the only thread, and its end is the process's, with status 0
+  cond_thread_ends(g);
   robust_owner_died(g);
   wait_for_last();
 }

@@ -22,6 +22,7 @@
 #include "os/clock.h"
 #include "os/libc.h"
 #include "os/tcb.h"
+#include "rt/cond.h"
 #include "rt/key.h"
 #include "rt/kstate.h"
 #include "rt/mainexit.h"
@@ -108,6 +109,7 @@ void thread_main(G* g) {
 void thread_end(G* g) {
   os::libc_private().call_tls_dtors();
   run_key_destructors();
+  cond_thread_ends(g);
   robust_owner_died(g);
   clear_tid_word(g);
   policy_end(thread_of(g));

@@ -3,11 +3,19 @@
 // Results are POSIX error numbers. deadline: monotonic nanoseconds or kNever.
 #pragma once
 #include "core/spawn.h"
+#include "core/waitq.h"
 #include "rt/self.h"
 
 namespace gmpt::rt {
 
 struct Wish;
+
+// Holds a thread's place among those who wait for a condition while a handler runs in it; see cond.cc. Here and not
+// in the waiting call's frame, since a handler may leave that by longjmp.
+struct StandIn {
+  core::WaitNode node;
+  core::Waiter waiter;
+};
 
 struct Thread {
   enum : u32 { kJoinable = 0, kDetached = 1, kDone = 2, kGone = 3 };
@@ -28,6 +36,7 @@ struct Thread {
   u32 robust_holds;              // own: why its robust list is its M's (kerneltid.cc)
   u64 m_robust_list;             // own: what the M's was before
   uptr robust_list;              // own: head set with set_robust_list; 0 = the control block's (robust.cc)
+  StandIn stand_in;              // own, but for the node: its bucket's lock
   u32* clear_tid;                // own: set with set_tid_address, zeroed and woken at the end; may be null
 };
 static_assert(sizeof(Thread) <= sizeof(G::rt));
