@@ -57,8 +57,8 @@ int main(void) {
   set(10 * MS, 0, 0);
   join(t);
   struct pollfd p = {fd, POLLIN, 0};
-  set(20 * MS, 0, 0);
   t0 = now_ns();
+  set(20 * MS, 0, 0);
   EXPECT_EQ(poll(&p, 1, 5000), 1);
   EXPECT_GE(now_ns() - t0, 20 * MS);
   return 0;
