@@ -280,13 +280,20 @@ int cond_wait(pthread_cond_t* c, pthread_mutex_t* m, const timespec* t, clockid_
   return e ? e : r == Reason::kTimeout && !early ? ETIMEDOUT : 0;
 }
 
-void cond_thread_ends(G* g) {
+void cond_thread_ends(G* g, bool unwound) {
   StandIn* s = &thread_of(g)->stand_in;
   if (GMPT_LIKELY(!s->node.linked)) return;
   Rt rt(g);
-  core::Bucket* b = core::bucket_of(reinterpret_cast<void*>(s->node.key));
-  os::Guard l(b->lock);
-  if (s->node.linked) b->unlink(&s->node);  // the object may be no more
+  auto* w = reinterpret_cast<Words*>(s->node.key);
+  core::Bucket* b = core::bucket_of(w);
+  core::GList l;
+  b->lock.lock();
+  if (s->node.linked) {
+    b->unlink(&s->node);
+    if (unwound) one_less(w, b, &l);  // after a longjmp, whenever that was, the object may be no more
+  }
+  b->lock.unlock();
+  rt.ready(&l);
 }
 
 int cond_signal(pthread_cond_t* c) {

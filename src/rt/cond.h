@@ -11,6 +11,7 @@ int cond_wait(pthread_cond_t* c, pthread_mutex_t* m, const struct timespec* t, c
 int cond_signal(pthread_cond_t* c);
 int cond_broadcast(pthread_cond_t* c);
 
-void cond_thread_ends(G* g);   // a handler that left a wait for good is forgotten
+// A handler left a wait for good: the stand-in leaves, too. unwound: just now, by cancellation or pthread_exit.
+void cond_thread_ends(G* g, bool unwound);
 
 }  // namespace gmpt::rt

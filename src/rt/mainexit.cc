@@ -64,7 +64,7 @@ void main_ends() {
   os::libc_private().call_tls_dtors();
   run_key_destructors();
   if (!g) return;  // asleep: this was the only thread, and its end is the process's, with status 0
-  cond_thread_ends(g);
+  cond_thread_ends(g, true);
   robust_owner_died(g);
   wait_for_last();
 }

@@ -93,8 +93,9 @@ void thread_main(G* g) {
     __pthread_register_cancel(&frame);
     void* r = t->start(t->arg);
     if (self() == g) t->result = r;
-  } else if (self() == g && !t->exited) {
-    t->result = PTHREAD_CANCELED;
+  } else if (self() == g) {
+    if (!t->exited) t->result = PTHREAD_CANCELED;
+    cond_thread_ends(g, true);
   }
   if (self() != g) {  // it forked, and this is the child, where it is the first thread and no G of that name exists
     main_ends();
@@ -109,7 +110,7 @@ void thread_main(G* g) {
 void thread_end(G* g) {
   os::libc_private().call_tls_dtors();
   run_key_destructors();
-  cond_thread_ends(g);
+  cond_thread_ends(g, false);
   robust_owner_died(g);
   clear_tid_word(g);
   policy_end(thread_of(g));
