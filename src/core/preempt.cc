@@ -5,6 +5,8 @@
 //   address space for one per G from its creation on, which fails without: a G can be preempted when memory is
 //   short. One is taken before the G is sent to the landing, which finds it on the stack, since a signal
 //   handler that comes between may take the G to another M.
+//   A G's blocks in use are a list, the newest first, as landings nest. A landing that is left by cancellation, by a
+//   handler's longjmp or by the end of the thread gives its block back then or at the G's next preemption.
 //
 // Memory orders
 //   [xfree]  give: CAS-release on the free list  ->  take: CAS-acquire. Takers hold xlock, so a block that
@@ -164,8 +166,11 @@ bool on_preempt(M* m, os::UContext* uc) {
   u64* slot = reinterpret_cast<u64*>(uc->rsp - GMPT_LANDING_SIZE);
   uptr lo = g->stack_lo, hi = g->stack_hi;
   if (uc->rsp >= lo && uc->rsp < hi && uc->rsp - lo < 1024) return false;  // no room for the landing's frame
-  for (XBlock* b; (b = static_cast<XBlock*>(g->xblocks)) && b->frame < uc->rsp && b->frame >= lo && uc->rsp < hi;)
-    give_newest(g);  // below the stack pointer: its landing was left
+  // Below the stack pointer: its landing was left. Not so on an alternate stack, which may lie in a frame of this one.
+  uptr alt = reinterpret_cast<uptr>(g->altstack.sp);
+  bool on_alt = uc->rsp >= alt && uc->rsp - alt <= g->altstack.size && g->altstack.size;
+  for (XBlock* b; !on_alt && (b = static_cast<XBlock*>(g->xblocks)) && b->frame < uc->rsp && b->frame >= lo && uc->rsp < hi;)
+    give_newest(g);
   XBlock* block = block_take();
   if (!block) return false;
   block->next = static_cast<XBlock*>(g->xblocks);

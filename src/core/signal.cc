@@ -316,6 +316,8 @@ void signals_boot(G* g) {
   process_signals.store_relaxed(0);
   any_blocking.store_relaxed(0);
   for (auto& b : blocking) b.store_relaxed(0);
+  begun.store_relaxed(0);  // a forked child: another thread may have been in between
+  settled.store_relaxed(0);
   for (int s = 1; s <= 64; s++) {
     os::KSigaction k{};
     if (os::sigaction(s, nullptr, &k) != 0) continue;
@@ -334,6 +336,8 @@ void signals_child(G* g) {
   caught_default = 0;
   taken_over = false;
   process_signals.store_relaxed(0);
+  begun.store_relaxed(0);
+  settled.store_relaxed(0);
   timers_of_child();
   main_g = nullptr;
   for (u64 d = installed; d; d &= d - 1) {
