@@ -5,9 +5,12 @@
 //   `gone` is stored last: after it nothing touches the M's stacks, so they may be used again.
 //
 // Rejected
+//   Trying a change on the template and taking it back: a kernel thread cloned in between would have it.
 //   Giving a changed M back its former state: most kinds cannot be taken back, and to know which can is to
 //   know every option of prctl().
 #include "core/ownm.h"
+
+#include <errno.h>
 
 #include "arch/context.h"
 #include "base/options.h"
@@ -47,7 +50,42 @@ void template_main(void*) {
   }
 }
 
+struct Trial {
+  i64 (*f)(void*);
+  void* arg;
+  i64 result;
+};
+
+void trial_main(void* p) {
+  auto* t = static_cast<Trial*>(p);
+  t->result = t->f(t->arg);
+  u32 unread;
+  gmpt_thread_gone(&unread);
+}
+
+// A kernel thread without signals but for the one that changes credentials. fn and its argument as for gmpt_clone.
+i64 clone_bare(u64 flags, u8* stack, void (*fn)(void*), void* arg) {
+  u64 all = ~os::sig_bit(os::kSigSetxid), old;
+  os::sigprocmask(2, &all, &old);
+  i32 tid;
+  i64 r = gmpt_clone(kMCloneFlags | flags, stack + kTemplateStack, &tid, reinterpret_cast<void*>(os::fs_initial()), nullptr, fn, arg);
+  os::sigprocmask(2, &old, nullptr);
+  if (r <= 0) os::unmap(stack, kTemplateStack);
+  return r;
+}
+
 }  // namespace
+
+i64 on_trial(i64 (*f)(void*), void* arg) {
+  constexpr u64 kVfork = 0x4000;
+  u8* s = static_cast<u8*>(os::map(kTemplateStack));
+  if (!s) return -ENOMEM;
+  Trial t{f, arg, 0};
+  i64 r = clone_bare(kVfork, s, &trial_main, &t);
+  if (r <= 0) return r;
+  os::unmap(s, kTemplateStack);
+  return t.result;
+}
 
 i32 template_tid() {
   if (i32 t = template_id.load_acquire()) return t;
@@ -55,15 +93,8 @@ i32 template_tid() {
   if (i32 t = template_id.load_relaxed()) return t;
   u8* s = static_cast<u8*>(os::map(kTemplateStack));
   if (!s) return 0;
-  u64 all = ~os::sig_bit(os::kSigSetxid), old;
-  os::sigprocmask(2, &all, &old);
-  i32 tid;
-  i64 r = gmpt_clone(kMCloneFlags, s + kTemplateStack, &tid, reinterpret_cast<void*>(os::fs_initial()), nullptr, &template_main, nullptr);
-  os::sigprocmask(2, &old, nullptr);
-  if (r <= 0) {
-    os::unmap(s, kTemplateStack);
-    return 0;
-  }
+  i64 r = clone_bare(0, s, &template_main, nullptr);
+  if (r <= 0) return 0;
   template_id.store_release(static_cast<i32>(r));
   return static_cast<i32>(r);
 }

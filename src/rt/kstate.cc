@@ -2,7 +2,7 @@
 //
 // What it is
 //   A wish is what one thread set for another that has not run since. Getters answer from it. Whether the
-//   kernel would take it is tried on the template, where nobody runs, so errors are told at once.
+//   kernel would take it is tried on a kernel thread that ends at once, so errors are told at once.
 //
 // Invariants
 //   W1  Thread::wish is written and freed under wish_lock, inside the runtime: the errand may interrupt an
@@ -103,25 +103,16 @@ void wait_for_errand(G* g) {
   }
 }
 
-// Would the kernel take it? Lowering a nice value needs a privilege, raising it back to try again does not.
-i64 try_affinity(size_t size, const void* mask) {
-  i32 t = core::template_tid();
-  if (!t) return -ENOMEM;
-  u64 was[16];
-  i64 n = kernel_affinity(t, sizeof was, was);
-  i64 r = kernel_set_affinity(t, size, mask);
-  if (r == 0) kernel_set_affinity(t, static_cast<size_t>(n), was);
-  return r;
+// Would the kernel take it?
+template <class F>
+i64 try_it(F f) {
+  return core::on_trial([](void* p) { return (*static_cast<F*>(p))(); }, &f);
 }
-
+i64 try_affinity(size_t size, const void* mask) {
+  return try_it([=] { return kernel_set_affinity(0, size, mask); });
+}
 i64 try_nice(int nice) {
-  i32 t = core::template_tid();
-  if (!t) return -ENOMEM;
-  int was = kernel_nice(t);
-  if (nice >= was) return 0;
-  i64 r = kernel_set_nice(t, nice);
-  if (r == 0) kernel_set_nice(t, was);
-  return r;
+  return try_it([=] { return kernel_set_nice(0, nice); });
 }
 
 bool in_force(size_t size, const void* mask) {
@@ -181,13 +172,16 @@ i64 affinity_set(G* g, size_t size, const void* mask) {
   return e;
 }
 
+// The wish first: one dropped between the two looks is in force when the kernel is asked. The other way round,
+// the kernel's answer could be of before and the wish already gone.
 i64 affinity_get(G* g, size_t size, void* mask) {
+  u64 wished[16];
+  bool has = look_at_wish(g, [&](Wish* w) {
+    memcpy(wished, w->cpus, sizeof wished);
+    return w->has_cpus;
+  });
   i64 n = kernel_affinity(kernel_tid(g), size, mask);
-  if (n > 0)
-    look_at_wish(g, [=](Wish* w) {
-      if (w->has_cpus) memcpy(mask, w->cpus, min_of(static_cast<size_t>(n), sizeof w->cpus));
-      return true;
-    });
+  if (n > 0 && has) memcpy(mask, wished, min_of(static_cast<size_t>(n), sizeof wished));
   return n;
 }
 
