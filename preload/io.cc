@@ -66,7 +66,7 @@ namespace {
 // Without a G the call blocks natively, but the new descriptor is known all the same.
 int native_accept(int fd, struct sockaddr* a, socklen_t* len, int flags) {
   int c = flags ? os::real().accept4(fd, a, len, flags) : os::real().accept(fd, a, len);
-  if (c >= 0 && rt::on()) core::fd_opened(c, core::kTypeKnown | core::kSocket | core::kNbKnown | (flags & SOCK_NONBLOCK ? u32{core::kNb} : 0));
+  if (c >= 0 && rt::on()) rt::io_accepted(c, fd, flags);
   return c;
 }
 }  // namespace

@@ -51,6 +51,7 @@ void globq_push_woken(G* g) {
 namespace {
 
 constexpr u32 kWokenInRow = 4;
+constexpr u64 kWaited = 15000;  // cycles, 5 us: an epoll_wait that finds events at once takes one
 
 G* globq_pop_locked(GList* q) {
   if (q->empty()) return nullptr;
@@ -222,9 +223,12 @@ G* rest_p(M* m, P* p) {
   return nullptr;
 }
 
-// A look at the netpoller without waiting. Only one M at a time, and not while one is blocked in it.
+// A look at the netpoller without waiting. Only one M at a time, and not while one is blocked in it. When the last look
+// found nothing and no other P runs, the M is about to block in the netpoller anyway: one call instead of two, until
+// that one finds events without waiting.
 G* poll_now(M* m) {
   if (!netpoll_started() || !netpoll_has_waiters() || sched.last_poll.load_acquire() == 0) return nullptr;
+  if (m->p->poll_missed && sched.n_idle_p.load_relaxed() + 1 == sched.n_procs && !m->spinning) return nullptr;
   if (sched.polling.exchange_acq_rel(1)) return nullptr;
   GList l;
   netpoll(0, &l);
@@ -232,6 +236,7 @@ G* poll_now(M* m) {
   if (was) sched.last_poll.cas_acq_rel(was, os::now_ns());
   sched.polling.store_release(0);
   m->p->stats.polls++;
+  m->p->poll_missed = l.empty();
   if (l.empty()) return nullptr;
   G* g = l.pop();
   inject(&l, m->p);
@@ -341,7 +346,9 @@ top:
       if (delay != 0) open_mask(m);
       if (signals_waiting()) delay = 0;
       GList l;
+      u64 before = arch::rdtsc();
       netpoll(delay, &l);
+      bool waited = arch::rdtsc() - before > kWaited;
       m->cur_fs = 0;
       sched.poll_until.store_release(0);
       sched.last_poll.store_release(os::now_ns());
@@ -355,6 +362,7 @@ top:
         goto top;
       }
       wire(m, got);
+      got->poll_missed = waited;
       got->stats.polls++;
       if (!l.empty()) {
         G* g = l.pop();

@@ -7,13 +7,13 @@
 //
 // Who touches what
 //   flags     any, by or/and                 edges   any; raised under the descriptor's lock
-//   drained   readers                        lists, gen   under the lock
+//   drained   readers, acceptors             lists, gen   under the lock
 //
 // Invariants
 //   N1  edges[d] counts the events of a direction. An attempt begins by sampling it; who then wants to wait
 //       shows the sample under the lock, and if an edge came since, tries again instead. So an edge is never
 //       lost between an attempt and the wait, however many readers there are.
-//   N2  drained = e: after edge e was counted a read found the queue empty. While edges[kIn] is still e a reader
+//   N2  drained = e: after edge e was counted the queue was found empty. While edges[kIn] is still e a reader
 //       may wait without asking the kernel. It is never believed once a hang-up or urgent data was seen (kHup):
 //       that edge does not come twice, and reads stop before the urgent mark.
 //   N3  One edge may stand for many items, so it wakes one consumer; who then succeeded wakes the next
@@ -36,7 +36,7 @@ enum Dir : u32 { kIn = 0, kOut = 1 };
 enum FdFlag : u32 {
   kSeen = 1u << 0, kReg = 1u << 1, kScm = 1u << 2, kHup = 1u << 4,
   kNbKnown = 1u << 6, kNb = 1u << 7, kTypeKnown = 1u << 8, kSocket = 1u << 9, kStream = 1u << 10, kNoPoll = 1u << 11,
-  kShared = 1u << 12, kEpollFd = 1u << 14, kAccepting = 1u << 15
+  kShared = 1u << 12, kNoCount = 1u << 13, kEpollFd = 1u << 14, kAccepting = 1u << 15
 };
 
 struct PollDesc;
@@ -61,6 +61,8 @@ struct PollDesc {
   u32 gen;               // lock
   u32 moved_users;       // lock: waiters that came here from a closed number
   Atomic<u32> era;       // fork_era when it was opened
+  Atomic<u64> pending;   // gen << 32 | connections known to wait; flags' kAccepting
+  u32 counted_at;        // the edge from before they were counted; flags' kAccepting
   Atomic<PollNode*> head[2];
   PollNode* tail[2];     // lock
 };

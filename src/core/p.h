@@ -39,6 +39,7 @@ struct P {
   u32 yield_budget;                // own
   G* newborn;                      // own: the G last made, if it took runnext; only compared
   u32 woken_in_row;                // own; see find.cc
+  bool poll_missed;                // own; see find.cc
   Stats stats;                     // own
   // sysmon's memory of its last look
   u32 seen_tick, seen_sys_tick;

@@ -3,8 +3,9 @@
 //
 // Invariants
 //   Y1  It sleeps 20 µs to 10 ms, doubling after 50 rounds without anything to do, never past the next
-//       timer that no poller waits for, and for good while every P is idle: an idle process makes no
-//       wake-ups at all.
+//       timer that no poller waits for. When every P is idle it looks every millisecond, and after kIdleLooks
+//       looks between which nothing ran it sleeps for good: an idle process makes no wake-ups at all, and one
+//       that rests for moments only does not pay for waking the monitor after each.
 //   Y2  Taking the P of an M that runs on is safe (sys.h); the checks below are policy, so a wrong guess
 //       costs time, never correctness.
 //   Y3  To signals it is an M at rest that never works: when every other M runs threads that block a signal, it is
@@ -39,6 +40,8 @@ constexpr u64 kLookEvery = 1 * kMs;
 constexpr u64 kTakeAnyway = 10 * kMs;    // unanswered preemption: the M runs on without its P
 constexpr u64 kQuickNap = 2 * kMs;       // between looks at Ps that turn quickly
 constexpr u64 kPollEvery = 1 * kMs;
+constexpr u64 kIdleNap = 1 * kMs;
+constexpr u32 kIdleLooks = 2;
 constexpr u64 kPollAnyway = 10 * kMs;
 
 // /proc/…/syscall says "running", also of one that is ready to, or the call and its arguments.
@@ -219,6 +222,12 @@ bool quick_turns() {
   return any;
 }
 
+u32 turns() {
+  u32 n = 0;
+  for (u32 i = 0; i < sched.n_procs; i++) n += sched.ps[i]->sched_tick.load_relaxed();
+  return n;
+}
+
 bool deep_sleep(M* m) {
   sched.lock.lock();
   bool idle = sched.n_idle_p.load_relaxed() == sched.n_procs;
@@ -249,7 +258,7 @@ void sysmon_main(void* arg) {
   os::futex_wake(&sched.sysmon_up, 1);
   ask_for_short_slice();
   u64 delay = 20 * kUs, next_trace = 0;
-  u32 quiet = 0;
+  u32 quiet = 0, idle_looks = 0, turns_before = 0;
   bool quick = false;
   u64 blocked_before = ~u64{0};
   for (;;) {
@@ -257,11 +266,19 @@ void sysmon_main(void* arg) {
     u64 blocked = blocked_by_all();
     open_mask(m, blocked_before);  // what a thread opens for a moment, as in ppoll(), is that thread's to take
     blocked_before = blocked;
-    if (!trace && deep_sleep(m)) {
-      delay = 20 * kUs;
-      quiet = 0;
+    bool idle = sched.n_idle_p.load_relaxed() == sched.n_procs;
+    if (u32 t = turns(); idle && t == turns_before) {
+      idle_looks++;
+    } else {
+      idle_looks = 0;
+      turns_before = t;
     }
-    u64 sleep = delay, now = os::now_ns();
+    if (!trace && idle_looks > kIdleLooks && deep_sleep(m)) {
+      delay = 20 * kUs;
+      quiet = idle_looks = 0;
+      idle = false;
+    }
+    u64 sleep = idle ? kIdleNap : delay, now = os::now_ns();
     if (!netpoll_started() || sched.last_poll.load_relaxed() != 0) {  // nobody sleeps in the poller until then
       u64 t = earliest_timer();
       if (t != kNever) sleep = t > now ? min_of(sleep, max_of(t - now, 20 * kUs)) : 20 * kUs;

@@ -20,6 +20,7 @@ i64 io_recvmsg(int fd, struct msghdr* m, int flags);
 i64 io_send(int fd, const void* buf, size_t n, int flags, const struct sockaddr* to, socklen_t len);
 i64 io_sendmsg(int fd, const struct msghdr* m, int flags);
 i64 io_accept(int fd, struct sockaddr* a, socklen_t* len, int flags);
+void io_accepted(int c, int listener, int flags);   // c was accepted elsewhere
 i64 io_connect(int fd, const struct sockaddr* a, socklen_t len);
 
 // ---- the loop they share (iowait.cc) ----

@@ -1,14 +1,23 @@
 // rt/sock.cc -- accept and connect for Gs.
 //
 // What it is
-//   Neither has a "do not wait" flag. accept asks poll first; among the Gs of this process one at a time
+//   Neither has a "do not wait" flag. accept asks first; among the Gs of this process one at a time
 //   asks and accepts (kAccepting), so the call blocks only if another process was faster, and then it
 //   blocks as it would natively, without its P. connect is made as a blocking call with the P on offer.
+//   A TCP listener tells how many connections wait. Where nobody else can take them that many are accepted
+//   without asking again, and after the last one the next accept parks without asking (netpoll.h N2).
 //
 // Invariants
-//   A success counts as an edge and wakes the next waiter: one edge may stand for many connections, and a G
-//   that found another one accepting must look again.
+//   A success that may have left something counts as an edge and wakes the next waiter: one edge may stand for many
+//   connections, and a G that found another one accepting must look again.
+//
+// Rejected
+//   To accept after every edge unasked: an edge may be counted long after its connection was taken, and the
+//   call would block with the turn held.
 #include "rt/io.h"
+
+#include <netinet/tcp.h>
+#include <stddef.h>
 
 namespace gmpt::rt {
 
@@ -44,9 +53,41 @@ void more(PollDesc* pd) {
   fd_more(pd, kIn);
 }
 
-bool pending(int fd) {
+// With kAccepting held: PollDesc::pending if how many connections wait is known, kSome if at least one or an error to
+// be told, 0 if none.
+constexpr u64 kSome = ~u64{0};
+u64 pending(int fd, PollDesc* pd, u32 seen) {
+  if (fd_private(pd) && !(pd->flags.load_relaxed() & kNoCount)) {
+    u64 gen = u64{as_atomic(&pd->gen).load_relaxed()} << 32, known = pd->pending.load_relaxed();
+    if (known > gen && known - gen < 1u << 31) return known;
+    struct tcp_info info;
+    socklen_t len = offsetof(struct tcp_info, tcpi_sacked);
+    i64 r = os::sys(__NR_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &info, &len);
+    if (r == 0 && len == offsetof(struct tcp_info, tcpi_sacked) && info.tcpi_state == TCP_LISTEN) {
+      if (!info.tcpi_unacked) return 0;
+      pd->counted_at = seen;
+      pd->pending.store_relaxed(gen | info.tcpi_unacked);
+      return gen | info.tcpi_unacked;
+    }
+    pd->flags.fetch_or_acq_rel(kNoCount);
+  }
   struct pollfd p = {fd, POLLIN, 0};
-  return os::sys(__NR_poll, &p, 1, 0) != 0;
+  return os::sys(__NR_poll, &p, 1, 0) != 0 ? kSome : 0;
+}
+
+// After an accept with so many pending. True if others have to look. The number may be another socket's by now: the
+// exchange fails then.
+bool accepted(PollDesc* pd, u64 known, bool well) {
+  if (known == kSome) return true;
+  bool counts = pd->pending.cas_acq_rel(known, known - 1) && well && fd_private(pd);
+  if (!counts) return pd->pending.store_relaxed(0), true;
+  if (static_cast<u32>(known) > 1 || (pd->flags.load_relaxed() & (kReg | kHup)) != kReg) return true;
+  pd->drained.store_relaxed(pd->counted_at);
+  return false;
+}
+
+bool known_empty(PollDesc* pd, u32 seen) {
+  return pd->drained.load_relaxed() == seen && fd_private(pd) && (pd->flags.load_relaxed() & (kReg | kHup)) == kReg;
 }
 
 }  // namespace
@@ -59,12 +100,12 @@ i64 io_accept(int fd, struct sockaddr* a, socklen_t* len, int flags) {
     PollDesc* pd = op.pd();
     if (!pd || fd_nonblocking(op.fd(), pd)) return opened(accept_raw(op.fd(), a, len, flags), pd ? pd->flags.load_relaxed() : 0, flags);
     u32 seen = fd_edge(pd, kIn);
-    if (!(pd->flags.fetch_or_acq_rel(kAccepting) & kAccepting)) {
-      if (pending(op.fd())) {
+    if (!known_empty(pd, seen) && !(pd->flags.fetch_or_acq_rel(kAccepting) & kAccepting)) {
+      if (u64 n = pending(op.fd(), pd, seen)) {
         i64 c = accept_held(g, op.fd(), a, len, flags);
-        pd->flags.fetch_and_acq_rel(~u32{kAccepting});
-        u32 f = pd->flags.load_relaxed();
-        more(pd);  // also after an error: those who found us accepting have to look
+        bool look = accepted(pd, n, c >= 0);
+        u32 f = pd->flags.fetch_and_acq_rel(~u32{kAccepting});
+        if (look) more(pd);  // also after an error: those who found us accepting have to look
         op.done();
         return opened(c, f, flags);
       }
@@ -75,6 +116,11 @@ i64 io_accept(int fd, struct sockaddr* a, socklen_t* len, int flags) {
     if (r == Blocked::kMustBlock) return opened(blocking([&] { return accept_raw(op.fd(), a, len, flags); }), 0, flags);
     if (r < 0) return r;
   }
+}
+
+void io_accepted(int c, int listener, int flags) {
+  PollDesc* pd = fd_desc(listener);
+  opened(c, pd ? pd->flags.load_relaxed() : 0, flags);
 }
 
 i64 io_connect(int fd, const struct sockaddr* a, socklen_t len) {

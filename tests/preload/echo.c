@@ -2,8 +2,10 @@
 //
 //     echo server echo | accept CONNECTIONS    prints its port, ends after so many
 //     echo server daemon CONNECTIONS           the same as echo, in a process that was forked and forks
+//     echo server main CONNECTIONS             the same as echo, but main serves: it listens before there are threads
 //     echo server pipe MESSAGES                a ping-pong between two threads
-//     echo client PORT CONNECTIONS REQUESTS    each connection asks REQUESTS times, all of them at once each time;
+//     echo client PORT CONNECTIONS REQUESTS [PAUSE_US]
+//                                              each connection asks REQUESTS times, all of them at once each time;
 //                                              every reply has to come, and to be its own
 #include "expect.h"
 
@@ -65,13 +67,14 @@ static const char* request(char* b, int connection, int round) {
   snprintf(b, SIZE, "request %d of connection %d", round, connection);
   return b;
 }
-static void client(int port, int requests) {
+static void client(int port, int requests, int pause_us) {
   int* s = malloc((size_t)connections * sizeof *s);
   char b[SIZE], in[SIZE];
   for (int i = 0; i < connections; i++) {
     s[i] = (int)SYS(socket(AF_INET, SOCK_STREAM, 0));
     struct sockaddr_in a = loopback(htons((in_port_t)port));
     SYS(connect(s[i], (struct sockaddr*)&a, sizeof a));
+    if (pause_us) usleep((useconds_t)pause_us);
   }
   for (int r = 0; r < requests; r++) {
     for (int i = 0; i < connections; i++) EXPECT_EQ(write(s[i], request(b, i, r), SIZE), SIZE);
@@ -101,8 +104,9 @@ int main(int argc, char** argv) {
       return 0;
     }
   }
-  if (!strcmp(argv[1], "client")) client(atoi(argv[2]), argc > 4 ? atoi(argv[4]) : 0);
+  if (!strcmp(argv[1], "client")) client(atoi(argv[2]), argc > 4 ? atoi(argv[4]) : 0, argc > 5 ? atoi(argv[5]) : 0);
   else if (!strcmp(argv[2], "pipe")) pipes(connections);
+  else if (!strcmp(argv[2], "main")) server(NULL);  // listens, and accepts its first connection, before there is a thread
   else join(start(server, num(as_daemon)));
   return 0;
 }

@@ -10,9 +10,9 @@ strace -o /dev/null true 2>/dev/null || { echo "strace may not trace here"; exit
 prog=$TMPDIR/echo
 gcc -O1 -D_GNU_SOURCE -pthread -I"$TOP/tests/lib" "$TOP/tests/preload/echo.c" -o "$prog" || exit 1
 
-# count OUT PROCS KIND ITEMS [REQUESTS]: a table of calls and names
+# count OUT PROCS KIND ITEMS [REQUESTS [PAUSE_US]]: a table of calls and names
 count() {
-  local out=$1 procs=$2 kind=$3 items=$4 requests=${5:-0} server
+  local out=$1 procs=$2 kind=$3 items=$4 requests=${5:-0} pause=${6:-0} server
   : >"$TMPDIR/port"
   timeout 60 strace -f -c -o "$out" -E LD_PRELOAD="$LIBGMP" -E GOMAXPROCS="$procs" -E GMPT_PREEMPT=0 "$prog" server "$kind" "$items" >"$TMPDIR/port" &
   server=$!
@@ -21,7 +21,7 @@ count() {
       [ -s "$TMPDIR/port" ] && break
       sleep 0.1
     done
-    timeout 60 "$prog" client "$(<"$TMPDIR/port")" "$items" "$requests" || { echo "the client failed"; exit 1; }
+    timeout 60 "$prog" client "$(<"$TMPDIR/port")" "$items" "$requests" "$pause" || { echo "the client failed"; exit 1; }
   fi
   wait "$server" || { echo "the server failed"; exit 1; }
 }
@@ -52,7 +52,7 @@ bound() {
 
 a=$TMPDIR/a b=$TMPDIR/b
 for procs in 1 2; do
-  for kind in echo daemon; do
+  for kind in echo daemon main; do
     what="$kind, GOMAXPROCS=$procs"
     count "$a" $procs $kind 64 20
     count "$b" $procs $kind 64 80
@@ -69,6 +69,12 @@ for procs in 1 2; do
   count "$b" $procs accept 600
   t=$(difference "$a" "$b" 500)
   bound "accept, GOMAXPROCS=$procs" "$t" 1000 accept accept4
-  bound "accept, GOMAXPROCS=$procs" "$t" 2000 ! accept accept4 close futex nanosleep openat read
+  bound "accept, GOMAXPROCS=$procs" "$t" 2100 ! accept accept4 close futex nanosleep openat read
+  # One at a time: each finds the server asleep in epoll_wait.
+  count "$a" $procs accept 50 0 3000
+  count "$b" $procs accept 250 0 3000
+  t=$(difference "$a" "$b" 200)
+  bound "seldom, GOMAXPROCS=$procs" "$t" 1000 accept accept4
+  bound "seldom, GOMAXPROCS=$procs" "$t" 2100 ! accept accept4 close futex nanosleep openat read
 done
 exit $bad
