@@ -65,7 +65,7 @@ void poke_sysmon(u64 when) {
   fence();  // [until]
   if (netpoll_started() && sched.last_poll.load_relaxed() == 0) {  // the poller minds it, if it wakes in time
     if (when < sched.poll_until.load_acquire()) netpoll_break();
-    return;
+    if (GMPT_LIKELY(!sched.real_time.load_relaxed())) return;
   }
   if (GMPT_LIKELY(when >= sched.sysmon_until.load_relaxed())) return;
   hurry_sysmon();

@@ -49,6 +49,8 @@ struct Sched {
   Atomic<u32> n_ms;
   Atomic<u32> n_gs;                 // alive
   Atomic<u32> sysmon_waits;
+  Atomic<u32> real_time;            // there have been real-time threads: an ordinary M may not get to run
+  Atomic<i32> boost;                // a priority above theirs and below sysmon's; 0 = there is none
   Atomic<u32> sysmon_up;            // it has its own table of descriptors
   M* sysmon = nullptr;              // once; its note is what sysmon_waits is about
   Atomic<u64> sysmon_until;         // when sysmon wakes by itself [until]

@@ -277,12 +277,18 @@ void counted_at_end(u64 mask) {
 
 u64 blocked_by_all() {
   if (GMPT_LIKELY(!any_blocking.load_acquire())) return 0;
-  for (;; arch::pause()) {
+  for (u32 looks = 1;; looks++) {
     u64 m = 0;
     u32 then = settled.load_acquire(), all = sched.n_gs.load_acquire();
     for (int i = 0; i < 64; i++)
       if (blocking[i].load_acquire() >= all) m |= u64{1} << i;
     if (GMPT_LIKELY(begun.load_acquire() == then)) return m;
+    if (looks % 64) {
+      arch::pause();
+      continue;
+    }
+    os::Ts t = os::to_ts(20 * kUs);  // who is between two counts may need this CPU, and be of a lower priority
+    os::sys(__NR_nanosleep, &t, 0);
   }
 }
 

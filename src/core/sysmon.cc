@@ -16,6 +16,9 @@
 // Who touches what
 //   The since/looked/asked fields of P and M are its own.
 //
+// Rejected
+//   Ms of a real-time priority whenever they are in the runtime: two system calls for each switch.
+//
 // Lineage   Go's sysmon and retake; looking into /proc, wake-up preemption and adaptive slices are ours.
 #include "arch/context.h"
 #include "base/fmt.h"
@@ -43,6 +46,7 @@ constexpr u64 kPollEvery = 1 * kMs;
 constexpr u64 kIdleNap = 1 * kMs;
 constexpr u32 kIdleLooks = 2;
 constexpr u64 kPollAnyway = 10 * kMs;
+constexpr u64 kBoostAfter = 1 * kMs;
 
 // /proc/…/syscall says "running", also of one that is ready to, or the call and its arguments.
 bool asleep(i32 tid) {
@@ -83,6 +87,37 @@ bool take(P* p, u64 word) {
   return true;
 }
 
+// An ordinary M that holds a P in the runtime and gets no further, beside a real-time thread that has the CPU: another
+// real-time thread may wait for what it is about to do. It is lent a priority until it is seen elsewhere; an ordinary G
+// has the rest of that as well, a millisecond at most.
+constexpr i32 kOther = 0, kFifo = 1, kResetOnFork = 0x40000000;
+u32 n_boosted;
+
+bool set_policy(i32 tid, i32 policy, i32 priority) { return os::sys(__NR_sched_setscheduler, tid, policy, &priority) == 0; }
+
+void boost(M* m) {
+  i32 priority = sched.boost.load_relaxed(), tid = m->tid;
+  if (!priority || !tid || m->boosted || os::sys(__NR_sched_getscheduler, tid) != kOther) return;
+  if (!set_policy(tid, kFifo | kResetOnFork, priority)) return;
+  m->boosted = priority;
+  n_boosted++;
+}
+
+void end_boosts() {
+  if (GMPT_LIKELY(!n_boosted)) return;
+  for (M* m = sched.all_ms.load_acquire(); m; m = m->all_next) {
+    if (!m->boosted) continue;
+    P* p = m->p;
+    if (p && p->word.load_acquire() == reinterpret_cast<u64>(m)) continue;
+    i32 tid = m->tid, now = 0;
+    // Its G may have asked for a policy of its own meanwhile.
+    bool ours = tid && os::sys(__NR_sched_getparam, tid, &now) == 0 && now == m->boosted;
+    if (ours && !set_policy(tid, kOther, 0)) set_policy(tid, kOther | kResetOnFork, 0);
+    m->boosted = 0;
+    n_boosted--;
+  }
+}
+
 // One P. True if something was done.
 bool retake(P* p, u64 now, u64 slice, bool others_wait) {
   u64 word = p->word.load_acquire();
@@ -104,6 +139,7 @@ bool retake(P* p, u64 now, u64 slice, bool others_wait) {
   }
   // A pair that readies each other shares one slice (runnext), in the runtime or out of it: so the tick
   // counts, not the tag.
+  if (!in_user && now - p->since > kBoostAfter && GMPT_UNLIKELY(sched.real_time.load_relaxed())) boost(m);
   bool queued = others_wait || !p->runq.empty();
   bool work = queued || (netpoll_has_waiters() && sched.last_poll.load_relaxed() != 0) || p->timers.next.load_relaxed() != kNever;
   if (!work && sched.n_idle_p.load_relaxed()) return false;
@@ -185,22 +221,30 @@ void late_clock() {
   while (!l.empty()) globq_push_woken(l.pop());
 }
 
-bool late_poll(u64 now) {
+void poll_into_wokenq() {
+  GList l;
+  netpoll(0, &l);
+  while (!l.empty()) globq_push_woken(l.pop());
+}
+
+void late_poll(u64 now) {
   u64 last = sched.last_poll.load_acquire();
-  if (!netpoll_started() || !netpoll_has_waiters() || last == 0 || now - last < kPollEvery) return false;
+  if (!netpoll_started() || !netpoll_has_waiters()) return;
+  if (last == 0 && sched.real_time.load_relaxed()) {  // whoever is asleep in the poller may not get the CPU
+    static u64 looked;
+    if (now - looked < kPollEvery) return;
+    looked = now;
+    return poll_into_wokenq();
+  }
+  if (last == 0 || now - last < kPollEvery) return;
   // A P between short turns does it itself, and puts what it finds behind those who already wait.
   for (u32 i = 0; i < sched.n_procs && now - last < kPollAnyway; i++) {
     P* p = sched.ps[i];
     if (!p_owner(p->word.load_relaxed()) || (p->since && p->seen_tick == p->sched_tick.load_relaxed() && now - p->since >= kMinTurn)) continue;
     sched.poll_wanted.store_relaxed(1);
-    return false;
+    return;
   }
-  if (!sched.last_poll.cas_acq_rel(last, now)) return false;
-  GList l;
-  netpoll(0, &l);
-  bool any = !l.empty();
-  while (!l.empty()) globq_push_woken(l.pop());
-  return any;
+  if (sched.last_poll.cas_acq_rel(last, now)) poll_into_wokenq();
 }
 
 u64 earliest_timer() {
@@ -257,6 +301,8 @@ void sysmon_main(void* arg) {
   sched.sysmon_up.store_release(1);
   os::futex_wake(&sched.sysmon_up, 1);
   ask_for_short_slice();
+  n_boosted = 0;
+  for (M* o = sched.all_ms.load_acquire(); o; o = o->all_next) o->boosted = 0;
   u64 delay = 20 * kUs, next_trace = 0;
   u32 quiet = 0, idle_looks = 0, turns_before = 0;
   bool quick = false;
@@ -279,7 +325,7 @@ void sysmon_main(void* arg) {
       idle = false;
     }
     u64 sleep = idle ? kIdleNap : delay, now = os::now_ns();
-    if (!netpoll_started() || sched.last_poll.load_relaxed() != 0) {  // nobody sleeps in the poller until then
+    if (sched.real_time.load_relaxed() || !netpoll_started() || sched.last_poll.load_relaxed() != 0) {  // nobody sleeps in the poller until then
       u64 t = earliest_timer();
       if (t != kNever) sleep = t > now ? min_of(sleep, max_of(t - now, 20 * kUs)) : 20 * kUs;
       if (netpoll_has_waiters()) sleep = min_of(sleep, kPollEvery);
@@ -306,8 +352,9 @@ void sysmon_main(void* arg) {
     // one round (every turn too young, a thread in libc), so the wish stands until all are gone.
     bool room_wanted = sched.woken_size.load_relaxed() != 0 || signals;
     if (room_wanted) {
-      if (sched.n_idle_p.load_relaxed()) wake_p();
-      else make_room(now);
+      bool idle_p = sched.n_idle_p.load_relaxed() != 0;
+      if (idle_p) wake_p();
+      if (!idle_p || sched.real_time.load_relaxed()) make_room(now);
     }
     quick = !options.slice_us && quick_turns();
     u64 runnable = runnable_count(), slice = slice_ns(runnable);
@@ -315,6 +362,7 @@ void sysmon_main(void* arg) {
     for (u32 i = 0; i < sched.n_procs; i++) did |= retake(sched.ps[i], now, slice, waiting);
     if (waiting && sched.n_idle_p.load_relaxed()) wake_p();
     kick_lost(now);
+    end_boosts();
     if (trace && now >= next_trace) {
       trace_line(now);
       next_trace = now + options.schedtrace_ms * kMs;
@@ -326,6 +374,7 @@ void sysmon_main(void* arg) {
       delay = min_of(delay * 2, 10 * kMs);
     }
     if (room_wanted && delay > kMinTurn / 2) delay = kMinTurn / 2;
+    if (GMPT_UNLIKELY(sched.real_time.load_relaxed())) delay = min_of(delay, kBoostAfter);
     if (runnable && delay > slice / 2) delay = max_of(slice / 2, 20 * kUs);
   }
 }

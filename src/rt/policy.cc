@@ -10,7 +10,8 @@
 //   P2  Only the thread itself binds and frees its M. A policy that another thread sets for one that has
 //       no M of its own is an errand: the thread binds itself when it next is in program code (kstate.h).
 //   P3  sysmon's priority is above that of every real-time thread there has been: it is what takes the P of one
-//       that spins, which natively the kernel would take the CPU from at once for a higher one.
+//       that spins, which natively the kernel would take the CPU from at once for a higher one. It minds the timers
+//       and sockets itself then: the M asleep in the poller is an ordinary one, and would not get the CPU.
 //   P4  In a process that is real-time itself every thread has an M of its own: the kernel decides which one
 //       runs, in the order and without the slices that real-time threads count on.
 //
@@ -29,7 +30,7 @@ namespace {
 
 constexpr int kResetOnFork = 0x40000000;
 i32 base_policy, base_priority;
-Atomic<int> lifted;        // sysmon's priority
+Atomic<int> lifted_for;    // the highest priority that sysmon's was set by
 
 bool real_time(int policy) { return policy == SCHED_FIFO || policy == SCHED_RR; }
 
@@ -61,11 +62,14 @@ int bound_flags() { return base_policy == SCHED_OTHER ? kResetOnFork : 0; }
 
 void lift_sysmon(int policy, int priority) {
   core::M* m = core::sched.sysmon;
-  if (!real_time(policy) || !m || lifted.load_relaxed() > priority) return;
-  // RLIMIT_RTPRIO may allow no more than the thread has.
-  if (priority < 99 && kernel_set(m->tid, SCHED_FIFO, priority + 1) == 0) priority++;
-  else if (kernel_set(m->tid, SCHED_FIFO, priority)) return;
-  lifted.store_relaxed(priority);
+  if (!real_time(policy) || !m || lifted_for.load_relaxed() >= priority) return;
+  // Above it there should be room for sysmon and for Ms that it boosts; RLIMIT_RTPRIO may allow no more than the thread has.
+  int over = 2;
+  while (over >= 0 && (priority + over > 99 || kernel_set(m->tid, SCHED_FIFO, priority + over))) over--;
+  if (over < 0) return;
+  lifted_for.store_relaxed(priority);
+  core::sched.boost.store_relaxed(over == 2 ? priority + 1 : 0);
+  core::sched.real_time.store_release(1);
 }
 
 int bound_set(i32 tid, int policy, int priority) {
@@ -184,7 +188,9 @@ void policy_of_main(Thread* t) {
 bool ordered_by_kernel(G* g) { return g->locked_m || real_time(base_policy); }
 
 void policy_after_fork(Thread* t) {
-  lifted.store_relaxed(0);
+  lifted_for.store_relaxed(0);
+  core::sched.boost.store_relaxed(0);
+  core::sched.real_time.store_relaxed(0);
   if (t->bound) kernel_set(0, t->policy, t->priority);
 }
 
