@@ -36,31 +36,43 @@ GMPT_API int __clone(int (*fn)(void*), void* stack, int flags, void* arg, ...) n
   return clone(fn, stack, flags, arg, ptid, tls, ctid);
 }
 
+namespace {
+// The child has what is open and is not closed by exec.
+struct Shares {
+  Shares() { core::fds_shared(); }
+  ~Shares() { core::fds_shared(); }  // what others opened meanwhile
+};
+}  // namespace
+
 GMPT_API int daemon(int nochdir, int noclose) noexcept {
+  Shares shares;
   GMPT_NATIVE(daemon, nochdir, noclose);
-  core::fds_shared();
   rt::TrueFs fs;
   return os::real().daemon(nochdir, noclose);
 }
 
 GMPT_API int system(const char* cmd) {
+  Shares shares;
   GMPT_NATIVE(system, cmd);
   rt::TrueFs fs;
   return os::real().system(cmd);
 }
 GMPT_API FILE* popen(const char* cmd, const char* mode) {
+  Shares shares;
   GMPT_NATIVE(popen, cmd, mode);
   rt::TrueFs fs;
   return os::real().popen(cmd, mode);
 }
 GMPT_API int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* fa, const posix_spawnattr_t* attr,
                          char* const argv[], char* const envp[]) {
+  Shares shares;
   GMPT_NATIVE(posix_spawn, pid, path, fa, attr, argv, envp);
   rt::TrueFs fs;
   return os::real().posix_spawn(pid, path, fa, attr, argv, envp);
 }
 GMPT_API int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* fa, const posix_spawnattr_t* attr,
                           char* const argv[], char* const envp[]) {
+  Shares shares;
   GMPT_NATIVE(posix_spawnp, pid, file, fa, attr, argv, envp);
   rt::TrueFs fs;
   return os::real().posix_spawnp(pid, file, fa, attr, argv, envp);

@@ -259,6 +259,7 @@ top:
   if (GMPT_UNLIKELY(sched.poll_wanted.load_relaxed())) {
     // To the end of the line, unlike what sysmon finds; so not while the line goes on in the global queue.
     sched.poll_wanted.store_relaxed(0);
+    p->poll_missed = false;
     if (!sched.globq_size.load_relaxed() && p->runq.size() <= RunQueue::kCap / 2)
       if (G* g = poll_now(m)) runq_put(p, g, false);
   }
@@ -364,6 +365,7 @@ top:
       wire(m, got);
       got->poll_missed = waited;
       got->stats.polls++;
+      poke_sysmon(earliest_timer());  // no longer ours to wake for
       if (!l.empty()) {
         G* g = l.pop();
         inject(&l, got);

@@ -5,12 +5,11 @@
 //   `gone` is stored last: after it nothing touches the M's stacks, so they may be used again.
 //
 // Rejected
-//   Trying a change on the template and taking it back: a kernel thread cloned in between would have it.
+//   Trying a change on the template and taking it back: a kernel thread cloned in between would have it. Trying it on
+//   one that ends then: it needs the CPU to end, and may have asked for one that it does not get.
 //   Giving a changed M back its former state: most kinds cannot be taken back, and to know which can is to
 //   know every option of prctl().
 #include "core/ownm.h"
-
-#include <errno.h>
 
 #include "arch/context.h"
 #include "base/options.h"
@@ -25,7 +24,7 @@ void (*errand_hook)(G*);
 
 namespace {
 
-constexpr size_t kTemplateStack = 16 << 10;
+constexpr size_t kBareStack = 16 << 10;
 GMPT_GLOBAL_LOCK(template_lock);
 M* asked;                  // template_lock
 os::Note asked_note;
@@ -38,9 +37,25 @@ M* next_asked() {
   return m;
 }
 
+i64 clone_bare(void (*fn)(void*));
+
+constexpr u32 kNoTrial = ~u32{0};
+Atomic<u32> trial_id;      // its kernel id; 0 = none yet; or none could be made
+Atomic<u32> trial_wanted;
+void trial_main(void*) {
+  static os::Note never;
+  for (;;) never.sleep();
+}
+void make_trial() {
+  i64 r = clone_bare(&trial_main);
+  trial_id.store_release(r > 0 ? static_cast<u32>(r) : kNoTrial);
+  os::futex_wake(&trial_id, 1 << 30);
+}
+
 void template_main(void*) {
   for (;;) {
     asked_note.clear();
+    if (trial_wanted.exchange_acq_rel(0)) make_trial();
     while (M* m = next_asked()) {
       bool spare = m->spare, there = clone_m(m);
       if (spare) spare_made(m, there);
@@ -50,53 +65,41 @@ void template_main(void*) {
   }
 }
 
-struct Trial {
-  i64 (*f)(void*);
-  void* arg;
-  i64 result;
-};
-
-void trial_main(void* p) {
-  auto* t = static_cast<Trial*>(p);
-  t->result = t->f(t->arg);
-  u32 unread;
-  gmpt_thread_gone(&unread);
-}
-
-// A kernel thread without signals but for the one that changes credentials. fn and its argument as for gmpt_clone.
-i64 clone_bare(u64 flags, u8* stack, void (*fn)(void*), void* arg) {
+// A kernel thread without signals but for the one that changes credentials.
+i64 clone_bare(void (*fn)(void*)) {
+  u8* s = static_cast<u8*>(os::map(kBareStack));
+  if (!s) return -1;
   u64 all = ~os::sig_bit(os::kSigSetxid), old;
   os::sigprocmask(2, &all, &old);
   i32 tid;
-  i64 r = gmpt_clone(kMCloneFlags | flags, stack + kTemplateStack, &tid, reinterpret_cast<void*>(os::fs_initial()), nullptr, fn, arg);
+  i64 r = gmpt_clone(kMCloneFlags, s + kBareStack, &tid, reinterpret_cast<void*>(os::fs_initial()), nullptr, fn, nullptr);
   os::sigprocmask(2, &old, nullptr);
-  if (r <= 0) os::unmap(stack, kTemplateStack);
+  if (r <= 0) os::unmap(s, kBareStack);
   return r;
 }
 
 }  // namespace
 
-i64 on_trial(i64 (*f)(void*), void* arg) {
-  constexpr u64 kVfork = 0x4000;
-  u8* s = static_cast<u8*>(os::map(kTemplateStack));
-  if (!s) return -ENOMEM;
-  Trial t{f, arg, 0};
-  i64 r = clone_bare(kVfork, s, &trial_main, &t);
-  if (r <= 0) return r;
-  os::unmap(s, kTemplateStack);
-  return t.result;
-}
-
 i32 template_tid() {
   if (i32 t = template_id.load_acquire()) return t;
   os::Guard l(template_lock);
   if (i32 t = template_id.load_relaxed()) return t;
-  u8* s = static_cast<u8*>(os::map(kTemplateStack));
-  if (!s) return 0;
-  i64 r = clone_bare(0, s, &template_main, nullptr);
+  i64 r = clone_bare(&template_main);
   if (r <= 0) return 0;
   template_id.store_release(static_cast<i32>(r));
   return static_cast<i32>(r);
+}
+
+i32 trial_tid() {
+  if (!template_tid()) return 0;
+  u32 t = kNoTrial;
+  trial_id.cas_acq_rel(t, 0);  // there may be room by now
+  while ((t = trial_id.load_acquire()) == 0) {
+    trial_wanted.store_release(1);
+    asked_note.wake();
+    os::futex_wait(&trial_id, 0);
+  }
+  return t == kNoTrial ? 0 : static_cast<i32>(t);
 }
 
 bool template_clones(M* m) {
@@ -114,6 +117,8 @@ void template_child() {
   asked = nullptr;
   asked_note.clear();
   template_id.store_relaxed(0);
+  trial_id.store_relaxed(0);
+  trial_wanted.store_relaxed(0);
 }
 
 bool own_begin(G* g) {

@@ -20,7 +20,7 @@ bool own_begin(G* g);              // the calling G, outside the runtime, before
 void own_undo(G* g);               // the change was refused, and own_begin was what bound it
 bool own_m_for(G* g);              // inside the runtime, on a changed M: an M for the new g, cloned from this one
 [[noreturn]] void own_m_ends();    // on g0
-i64 on_trial(i64 (*f)(void*), void* arg);  // f(arg) on a kernel thread that ends with it, like the caller's but for what f does to it
+i32 trial_tid();                   // a kernel thread that does nothing: to see what the kernel would take. 0: cannot
 i32 template_tid();                // starts it if there is none; 0: cannot
 bool template_clones(M* m);        // hands m over, to be started with m->next_p
 void template_child();             // forked child: there is none

@@ -44,6 +44,7 @@ constexpr u64 kTakeAnyway = 10 * kMs;    // unanswered preemption: the M runs on
 constexpr u64 kQuickNap = 2 * kMs;       // between looks at Ps that turn quickly
 constexpr u64 kPollEvery = 1 * kMs;
 constexpr u64 kIdleNap = 1 * kMs;
+constexpr u64 kAfterIdle = 100 * kUs;
 constexpr u32 kIdleLooks = 2;
 constexpr u64 kPollAnyway = 10 * kMs;
 constexpr u64 kBoostAfter = 1 * kMs;
@@ -305,7 +306,7 @@ void sysmon_main(void* arg) {
   for (M* o = sched.all_ms.load_acquire(); o; o = o->all_next) o->boosted = 0;
   u64 delay = 20 * kUs, next_trace = 0;
   u32 quiet = 0, idle_looks = 0, turns_before = 0;
-  bool quick = false;
+  bool quick = false, was_idle = false;
   u64 blocked_before = ~u64{0};
   for (;;) {
     bool trace = options.schedtrace_ms != 0;
@@ -318,7 +319,12 @@ void sysmon_main(void* arg) {
     } else {
       idle_looks = 0;
       turns_before = t;
+      if (!idle && was_idle) {
+        quiet = 0;
+        delay = min_of(delay, kAfterIdle);
+      }
     }
+    was_idle = idle;
     if (!trace && idle_looks > kIdleLooks && deep_sleep(m)) {
       delay = 20 * kUs;
       quiet = idle_looks = 0;

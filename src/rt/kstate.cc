@@ -2,7 +2,7 @@
 //
 // What it is
 //   A wish is what one thread set for another that has not run since. Getters answer from it. Whether the
-//   kernel would take it is tried on a kernel thread that ends at once, so errors are told at once.
+//   kernel would take it is tried on a kernel thread that never runs, so errors are told at once.
 //
 // Invariants
 //   W1  Thread::wish is written and freed under wish_lock, inside the runtime: the errand may interrupt an
@@ -104,15 +104,21 @@ void wait_for_errand(G* g) {
 }
 
 // Would the kernel take it?
-template <class F>
-i64 try_it(F f) {
-  return core::on_trial([](void* p) { return (*static_cast<F*>(p))(); }, &f);
-}
 i64 try_affinity(size_t size, const void* mask) {
-  return try_it([=] { return kernel_set_affinity(0, size, mask); });
+  i32 t = core::trial_tid();
+  return t ? kernel_set_affinity(t, size, mask) : -ENOMEM;
 }
-i64 try_nice(int nice) {
-  return try_it([=] { return kernel_set_nice(0, nice); });
+
+// Only lowering needs a privilege, and from wherever.
+GMPT_GLOBAL_LOCK(try_lock);
+i64 try_nice(int now, int nice) {
+  if (nice >= now) return 0;
+  i32 t = core::trial_tid();
+  if (!t) return -ENOMEM;
+  Rt rt(self());
+  os::Guard l(try_lock);
+  kernel_set_nice(t, 19);
+  return kernel_set_nice(t, nice);
 }
 
 bool in_force(size_t size, const void* mask) {
@@ -187,7 +193,7 @@ i64 affinity_get(G* g, size_t size, void* mask) {
 
 i64 nice_set(G* g, int nice) {
   if (g == self()) return set_own_nice(nice);
-  if (i64 e = try_nice(nice)) return e;
+  if (i64 e = try_nice(nice_get(g), nice)) return e;
   i64 e = wish(g, [=](Wish* w) {
     w->has_nice = true;
     w->nice = nice;

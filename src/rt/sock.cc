@@ -57,9 +57,10 @@ void more(PollDesc* pd) {
 // be told, 0 if none.
 constexpr u64 kSome = ~u64{0};
 u64 pending(int fd, PollDesc* pd, u32 seen) {
-  if (fd_private(pd) && !(pd->flags.load_relaxed() & kNoCount)) {
+  u32 f = pd->flags.load_relaxed();
+  if (fd_private(pd) && (f & (kStream | kScm | kNoCount)) == kStream) {
     u64 gen = u64{as_atomic(&pd->gen).load_relaxed()} << 32, known = pd->pending.load_relaxed();
-    if (known > gen && known - gen < 1u << 31) return known;
+    if (known > gen && known - gen < 1u << 31 && !(f & kHup)) return known;
     struct tcp_info info;
     socklen_t len = offsetof(struct tcp_info, tcpi_sacked);
     i64 r = os::sys(__NR_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &info, &len);
@@ -72,7 +73,14 @@ u64 pending(int fd, PollDesc* pd, u32 seen) {
     pd->flags.fetch_or_acq_rel(kNoCount);
   }
   struct pollfd p = {fd, POLLIN, 0};
-  return os::sys(__NR_poll, &p, 1, 0) != 0 ? kSome : 0;
+  if (os::sys(__NR_poll, &p, 1, 0) != 0) return kSome;
+  // On what does not listen the call fails at once, where poll may have nothing to say.
+  if ((f & (kSeen | kListens | kHup)) == (kSeen | kListens)) return 0;
+  int yes = 0;
+  socklen_t len = sizeof yes;
+  if (os::sys(__NR_getsockopt, fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &len) != 0 || !yes) return kSome;
+  pd->flags.fetch_or_acq_rel(kListens);
+  return 0;
 }
 
 // After an accept with so many pending. True if others have to look. The number may be another socket's by now: the
@@ -98,14 +106,18 @@ i64 io_accept(int fd, struct sockaddr* a, socklen_t* len, int flags) {
   Blocked op(fd, kIn, Why::kAccept);
   for (;;) {
     PollDesc* pd = op.pd();
-    if (!pd || fd_nonblocking(op.fd(), pd)) return opened(accept_raw(op.fd(), a, len, flags), pd ? pd->flags.load_relaxed() : 0, flags);
+    if (!pd || fd_nonblocking(op.fd(), pd)) {
+      i64 c = opened(accept_raw(op.fd(), a, len, flags), pd ? pd->flags.load_relaxed() : 0, flags);
+      if (pd) pd->pending.store_relaxed(0);  // one of those known may be gone
+      return c;
+    }
     u32 seen = fd_edge(pd, kIn);
     if (!known_empty(pd, seen) && !(pd->flags.fetch_or_acq_rel(kAccepting) & kAccepting)) {
       if (u64 n = pending(op.fd(), pd, seen)) {
         i64 c = accept_held(g, op.fd(), a, len, flags);
-        bool look = accepted(pd, n, c >= 0);
-        u32 f = pd->flags.fetch_and_acq_rel(~u32{kAccepting});
-        if (look) more(pd);  // also after an error: those who found us accepting have to look
+        bool look = accepted(pd, n, c >= 0);  // also after an error: those who found us accepting have to look
+        u32 at = pd->counted_at, f = pd->flags.fetch_and_acq_rel(~u32{kAccepting});
+        if (look || fd_edge(pd, kIn) != at) more(pd);  // or something came since the count, and whoever it woke found us
         op.done();
         return opened(c, f, flags);
       }
@@ -121,6 +133,7 @@ i64 io_accept(int fd, struct sockaddr* a, socklen_t* len, int flags) {
 void io_accepted(int c, int listener, int flags) {
   PollDesc* pd = fd_desc(listener);
   opened(c, pd ? pd->flags.load_relaxed() : 0, flags);
+  if (pd) pd->pending.store_relaxed(0);
 }
 
 i64 io_connect(int fd, const struct sockaddr* a, socklen_t len) {
