@@ -6,6 +6,7 @@
 #include "core/trace.h"
 #include "base/options.h"
 #include "os/tcb.h"
+#include "preload/deepbind.h"
 #include "preload/interpose.h"
 #include "rt/dl.h"
 #include "rt/fork.h"
@@ -90,6 +91,7 @@ GMPT_API void abort() noexcept {
 GMPT_API void* dlopen(const char* file, int flags) noexcept {
   char path[4096];
   void* h = os::real().dlopen(rt::file_for_caller(file, __builtin_return_address(0), path, sizeof path), flags);
+  if (flags & RTLD_DEEPBIND && rt::on()) rebind(h);
   rt::modules_changed();
   return h;
 }
@@ -97,6 +99,7 @@ GMPT_API void* dlmopen(Lmid_t ns, const char* file, int flags) noexcept {
   char path[4096];
   if (ns == LM_ID_BASE) file = rt::file_for_caller(file, __builtin_return_address(0), path, sizeof path);
   void* h = os::real().dlmopen(ns, file, flags);
+  if (flags & RTLD_DEEPBIND && ns == LM_ID_BASE && rt::on()) rebind(h);
   rt::modules_changed();
   return h;
 }

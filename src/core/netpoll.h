@@ -36,7 +36,8 @@ enum Dir : u32 { kIn = 0, kOut = 1 };
 enum FdFlag : u32 {
   kSeen = 1u << 0, kReg = 1u << 1, kScm = 1u << 2, kHup = 1u << 4, kListens = 1u << 5,
   kNbKnown = 1u << 6, kNb = 1u << 7, kTypeKnown = 1u << 8, kSocket = 1u << 9, kStream = 1u << 10, kNoPoll = 1u << 11,
-  kShared = 1u << 12, kNoCount = 1u << 13, kEpollFd = 1u << 14, kAccepting = 1u << 15
+  kShared = 1u << 12, kNoCount = 1u << 13, kEpollFd = 1u << 14, kAccepting = 1u << 15,
+  kNoNowait = 1u << 16  // and << Dir: the file takes no RWF_NOWAIT; wrong if the number was reused unseen, and then slow
 };
 
 struct PollDesc;

@@ -1,7 +1,6 @@
 // core/realclock.cc -- noticing that the clock was set, and ending the waits that counted on it.
 #include "core/realclock.h"
 
-#include "core/ownm.h"
 #include "core/park.h"
 #include "core/sched.h"
 #include "os/clock.h"

@@ -33,8 +33,9 @@ G* pick_g(u64 bit) {
 }  // namespace
 
 bool send_to_process(const os::SigInfo& info) {
-  if (reinterpret_cast<uptr>(handler_of(info.signo)) <= 1) return false;
   u64 bit = os::sig_bit(info.signo);
+  if (!handler_of(info.signo)) return !(blocked_by_all() & bit) && !pick_waiter(bit) && ends_process(info.signo);
+  if (reinterpret_cast<uptr>(handler_of(info.signo)) == 1) return false;
   G* g = pick_g(bit);
   return g && !pick_waiter(bit) && post_signal(g, info.signo, info, true) == 0;
 }

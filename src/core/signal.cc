@@ -411,12 +411,23 @@ u64 change_mask(G* g, int how, const u64* set) {
   return old;
 }
 
+// The program sent itself a signal whose default action ends it: natively the call does not return. The kernel has our
+// handler in place of that action if some thread ever blocked the signal, and would give it to any M, some time.
+bool ends_process(int sig) {
+  u64 bit = os::sig_bit(sig);
+  if (!(as_atomic(&caught_default).load_relaxed() & bit) || actions[sig].handler) return false;
+  os::KSigaction dfl{};
+  os::sigaction(sig, &dfl, nullptr);
+  os::sys(__NR_kill, sched.pid, sig);
+  return true;
+}
+
 // As post_signal, for any disposition: what has no handler is the kernel's to act upon.
 i64 send_to_g(G* g, const os::SigInfo& info) {
   int sig = info.signo;
   void* h = actions[sig].handler;
   if (reinterpret_cast<uptr>(h) > 1 || (g->sigmask & os::sig_bit(sig))) return post_signal(g, sig, info);
-  if (h) return 0;                                   // ignored
+  if (h || ends_process(sig)) return 0;              // ignored, or the end
   return os::sys(__NR_kill, sched.pid, sig);         // default: the same for every thread
 }
 

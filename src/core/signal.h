@@ -77,6 +77,7 @@ extern Atomic<u64> signalfd_watches;   // some signalfd is, or was, for these
 void signalfd_made(G* me, u64 watched);
 u32 timer_pins_over(G* g, bool all);   // how many of g's pins were for timers that ended (all: for any)
 i64 send_to_g(G* g, const os::SigInfo& info);
+bool ends_process(int sig);            // by its default action, now; false: that is the kernel's to do
 void request_cancel(G* g);             // inside the runtime: sets the bit, ends a cancellable wait, or kicks the M
 extern void (*async_cancel_hook)();   // rt's: unwinds the calling G; called outside the runtime
 void dispatch_signals();              // on g0 with a P: find a G for each process-directed signal

@@ -46,6 +46,12 @@ int socket_option(int fd, int name) {
   return os::sys(__NR_getsockopt, fd, SOL_SOCKET, name, &v, &len) < 0 ? -1 : v;
 }
 
+// A file system that refuses RWF_NOWAIT is asked once for each descriptor.
+bool refuses(PollDesc* pd, Dir dir) { return pd->flags.load_relaxed() & kNoNowait << dir; }
+void refused(PollDesc* pd, Dir dir, i64 r) {
+  if (r == -EOPNOTSUPP && !(pd->flags.load_relaxed() & kSocket)) pd->flags.fetch_or_acq_rel(kNoNowait << dir);
+}
+
 // The read side's loop. try_once(fd) must not block; full: a result below it means the queue is empty.
 template <class Try, class Block>
 i64 read_loop(int fd, const size_t& full, bool hint, Why why, Try try_once, Block block) {
@@ -54,7 +60,7 @@ i64 read_loop(int fd, const size_t& full, bool hint, Why why, Try try_once, Bloc
     return blocking([&] { return block(fd); });
   for (;;) {
     PollDesc* pd = op.pd();
-    if (!pd) return blocking([&] { return block(op.fd()); });
+    if (!pd || refuses(pd, kIn)) return blocking([&] { return block(op.fd()); });
     u32 seen = fd_edge(pd, kIn);
     if (hint && pd->drained.load_relaxed() == seen && short_means_empty(pd)) {
       i64 r = op.wait(seen, false);
@@ -69,7 +75,10 @@ i64 read_loop(int fd, const size_t& full, bool hint, Why why, Try try_once, Bloc
       op.done();
       return r;
     }
-    if (r == -EOPNOTSUPP || r == -EINVAL || r == -ENOSYS) return blocking([&] { return block(op.fd()); });
+    if (r == -EOPNOTSUPP || r == -EINVAL || r == -ENOSYS) {
+      refused(pd, kIn, r);
+      return blocking([&] { return block(op.fd()); });
+    }
     if (r != -EAGAIN) {
       op.done();  // the wake-up this attempt used up may be another's too
       return r;
@@ -111,7 +120,7 @@ i64 write_loop(int fd, size_t n, Why why, Try try_at, Block block_at) {
   size_t done = 0;
   for (;;) {
     u32 seen = op.pd() ? fd_edge(op.pd(), kOut) : 0;
-    i64 r = op.pd() ? try_at(op.fd(), done) : -EOPNOTSUPP;
+    i64 r = op.pd() && !refuses(op.pd(), kOut) ? try_at(op.fd(), done) : -EOPNOTSUPP;
     if (r >= 0) {
       done += static_cast<size_t>(r);
       if (done >= n || r == 0) {
@@ -122,6 +131,7 @@ i64 write_loop(int fd, size_t n, Why why, Try try_at, Block block_at) {
       continue;
     }
     if (r == -EOPNOTSUPP || r == -EINVAL || r == -ENOSYS) {
+      if (op.pd()) refused(op.pd(), kOut, r);
       r = blocking([&] { return block_at(op.fd(), done); });
       if (r >= 0) return static_cast<i64>(done) + r;
       return done ? static_cast<i64>(done) : r;
