@@ -9,6 +9,7 @@ import hmac
 import os
 import random
 import re
+import signal
 import socket
 import sqlite3
 import threading
@@ -16,7 +17,7 @@ import time
 from pathlib import Path
 
 import web
-from harness import Failure, case, exit_name
+from harness import Failure, case, exit_name, user
 from servers import ask_names
 
 
@@ -137,7 +138,7 @@ def slapd(run):
     run.rate(done / took, "searches/s", done + len(titles))
     all_entries(run, who, titles)
     run.stop(p)
-    out = run.do("slapcat", "-f", conf, "-o", "ldif-wrap=no", preload=True)
+    out = run.do("slapcat", "-f", conf, "-o", "ldif-wrap=no", preload=True, as_user=user())
     run.check(len(re.findall(rf"^dn: uid=u\d+,{SUFFIX}$", out, re.M)) == ENTRIES, "slapcat: " + out[-300:])
     if run.look:
         p, who, _ = start_slapd(run, fresh=False)
@@ -223,7 +224,6 @@ modules {{
       spare = 2
     }}
     sql_user_name = "%{{User-Name}}"
-    read_groups = no
     authorize_check_query = "select id, username, attribute, value, op from radcheck where username = '%{{SQL-User-Name}}'"
     authorize_reply_query = "select id, username, attribute, value, op from radreply where username = '%{{SQL-User-Name}}'"
   }}
@@ -345,7 +345,6 @@ def start_squid(run, port):
 http_access allow localhost
 http_access deny all
 visible_hostname localhost
-cache_effective_group nogroup
 pid_filename none
 cache_log {run.dir}/cache.log
 access_log stdio:{run.dir}/squid-access.txt
@@ -422,7 +421,11 @@ zone "test" {{ type primary; file "{run.dir}/zone"; }};
     p = run.start("named", "-g", "-n", 4, "-c", run.dir / "named.conf")
     run.up(p, port)
     run.until(lambda: "all zones loaded" in p.log.read_text(errors="replace"), "the zone", p)
+    reload = threading.Timer(run.seconds / 2, p.send_signal, [signal.SIGHUP])   # all its threads stop for that
+    reload.start()
     ask_names(run, port)
+    reload.join()
+    run.until(lambda: p.log.read_text(errors="replace").count("all zones loaded") == 2, "the zone, again", p)
     dig(run, port, names)
     run.stop(p)
 
