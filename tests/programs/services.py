@@ -282,7 +282,7 @@ def radius_answer(answer, authenticator):
 
 def radius_client(port, number, end, times, stations, wrong):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        s.settimeout(10)
+        s.settimeout(20)
         s.connect(("127.0.0.1", port))
         n = 0
         while time.monotonic() < end and not wrong:
