@@ -14,7 +14,6 @@ import socket
 import sqlite3
 import threading
 import time
-from pathlib import Path
 
 import web
 from harness import Failure, case, exit_name, user
