@@ -70,11 +70,13 @@ u64 runnable_count() {
   return n;
 }
 
+// As long as the kernel's turns, not Go's 10 ms: programs whose threads spin for each other, such as redis with I/O
+// threads, are tuned to those. A preemption costs some 5 us.
+constexpr u64 kSlice = 2 * kMs, kShortest = 1 * kMs;
 u64 slice_ns(u64 runnable) {
   if (options.slice_us) return options.slice_us * kUs;
   u64 per_p = runnable / sched.n_procs;
-  u64 s = 10 * kMs / (per_p ? per_p : 1);
-  return s < kMs ? kMs : s;
+  return max_of(kSlice / (per_p ? per_p : 1), kShortest);
 }
 
 bool take(P* p, u64 word) {

@@ -13,6 +13,7 @@
 #include "core/boot.h"
 #include "rt/kstate.h"
 #include "rt/policy.h"
+#include "rt/schedattr.h"
 #include "rt/usermem.h"
 
 namespace gmpt::rt {
@@ -92,15 +93,14 @@ bool raw_kstate(long n, long a, long b, long c, long d, long e, i64* out) {
     case SYS_sched_getscheduler: return named(a, [=](G* g, i32) { return i64{thread_of(g)->policy}; }, out);
     case SYS_sched_getparam:
       return given(b) && named(a, [=](G* g, i32) { return *reinterpret_cast<int*>(b) = priority_in_force(g), i64{0}; }, out);
-    case SYS_sched_setattr:
-      return named(a, [=](G* g, i32 tid) { return g == self() ? on_own_m(same) : os::sys(n, tid, b, c); }, out);
-    case SYS_sched_getattr: return named(a, [=](G*, i32 tid) { return os::sys(n, tid, b, c, d); }, out);
+    case SYS_sched_setattr: return named(a, [=](G* g, i32) { return sched_attr_set(g, reinterpret_cast<void*>(b), static_cast<u32>(c)); }, out);
+    case SYS_sched_getattr:
+      return named(a, [=](G* g, i32) { return sched_attr_get(g, reinterpret_cast<void*>(b), static_cast<u32>(c), static_cast<u32>(d)); }, out);
     case SYS_sched_rr_get_interval: return named(a, [=](G*, i32 tid) { return os::sys(n, tid, b); }, out);
     case SYS_setpriority: return a == PRIO_PROCESS && named(b, [=](G* g, i32) { return nice_set(g, static_cast<int>(c)); }, out);
     case SYS_getpriority: return a == PRIO_PROCESS && named(b, [=](G* g, i32) { return i64{20 - nice_get(g)}; }, out);
-    case SYS_ioprio_set:
-      return a == 1 && named(b, [=](G* g, i32 tid) { return g == self() ? on_own_m(same) : os::sys(n, a, tid, c); }, out);
-    case SYS_ioprio_get: return a == 1 && named(b, [=](G*, i32 tid) { return os::sys(n, a, tid); }, out);
+    case SYS_ioprio_set: return a == 1 && named(b, [=](G* g, i32) { return io_priority_set(g, static_cast<int>(c)); }, out);
+    case SYS_ioprio_get: return a == 1 && named(b, [=](G* g, i32) { return io_priority_get(g); }, out);
     default: return false;
   }
 }

@@ -23,9 +23,9 @@ namespace gmpt::rt {
 
 struct Wish {
   Wish* next;
-  bool has_cpus, has_nice;
+  bool has_cpus, has_nice, has_io;
   u32 edition;
-  i32 nice;
+  i32 nice, io;
   u64 cpus[16];
 };
 
@@ -37,6 +37,8 @@ Wish* free_wishes;
 
 i64 kernel_affinity(i32 tid, size_t size, void* mask) { return os::sys(__NR_sched_getaffinity, tid, size, mask); }
 i64 kernel_set_affinity(i32 tid, size_t size, const void* mask) { return os::sys(__NR_sched_setaffinity, tid, size, mask); }
+i64 kernel_io(i32 tid) { return os::sys(__NR_ioprio_get, 1 /* IOPRIO_WHO_PROCESS */, tid); }
+i64 kernel_set_io(i32 tid, int v) { return os::sys(__NR_ioprio_set, 1, tid, v); }
 int kernel_nice(i32 tid) { return 20 - static_cast<int>(os::sys(__NR_getpriority, PRIO_PROCESS, tid)); }
 i64 kernel_set_nice(i32 tid, int n) { return os::sys(__NR_setpriority, PRIO_PROCESS, tid, n); }
 
@@ -46,7 +48,7 @@ Wish* wish_of(Thread* t) {
   Wish* w = free_wishes;
   if (w) free_wishes = w->next;
   else w = static_cast<Wish*>(wish_slab.take());
-  if (w) w->has_cpus = w->has_nice = false;
+  if (w) w->has_cpus = w->has_nice = w->has_io = false;
   return t->wish = w;
 }
 
@@ -142,6 +144,11 @@ i64 set_own_nice(int nice) {
   return on_own_m([=] { return kernel_set_nice(0, nice); });
 }
 
+i64 set_own_io(int v) {
+  if (kernel_io(0) == v) return 0;
+  return on_own_m([=] { return kernel_set_io(0, v); });
+}
+
 // On g, in program code.
 void do_wishes(G* g) {
   Wish w;
@@ -152,6 +159,7 @@ void do_wishes(G* g) {
     }
     if (w.has_cpus) set_own_affinity(sizeof w.cpus, w.cpus);
     if (w.has_nice) set_own_nice(w.nice);
+    if (w.has_io) set_own_io(w.io);
   }
   policy_begin(thread_of(g));
 }
@@ -206,6 +214,25 @@ int nice_get(G* g) {
   int n = 0;
   if (g != self() && look_at_wish(g, [&](Wish* w) { return n = w->nice, w->has_nice; })) return n;
   return kernel_nice(kernel_tid(g));
+}
+
+i64 io_priority_set(G* g, int v) {
+  if (g == self()) return set_own_io(v);
+  i32 t = core::trial_tid();
+  if (!t) return -ENOMEM;
+  if (i64 e = kernel_set_io(t, v)) return e;
+  i64 e = wish(g, [=](Wish* w) {
+    w->has_io = true;
+    w->io = v;
+  });
+  wait_for_errand(g);
+  return e;
+}
+
+i64 io_priority_get(G* g) {
+  int v = 0;
+  if (g != self() && look_at_wish(g, [&](Wish* w) { return v = w->io, w->has_io; })) return v;
+  return kernel_io(kernel_tid(g));
 }
 
 i64 wish_at_birth(G* g, const pthread_attr_t* attr) {

@@ -29,6 +29,8 @@ i64 on_own_m(F call) {
 i32 kernel_tid(G* g);                                   // whom to ask about g; 0 = the caller's kernel thread
 i64 affinity_set(G* g, size_t size, const void* mask);
 i64 affinity_get(G* g, size_t size, void* mask);        // bytes written, as the system call
+i64 io_priority_set(G* g, int v);
+i64 io_priority_get(G* g);
 i64 nice_set(G* g, int nice);
 int nice_get(G* g);
 i64 wish_at_birth(G* g, const pthread_attr_t* attr);    // the attributes' affinity, by the creator
