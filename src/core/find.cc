@@ -32,8 +32,8 @@ void globq_counted_locked() {
 }
 }  // namespace
 
-void globq_push_locked(G* g) {
-  sched.globq.push(g);
+void globq_push_locked(G* g, bool woken) {
+  (woken ? sched.wokenq : sched.globq).push(g);
   globq_counted_locked();
 }
 
@@ -44,8 +44,7 @@ void globq_push(G* g) {
 
 void globq_push_woken(G* g) {
   os::Guard l(sched.lock);
-  sched.wokenq.push(g);
-  globq_counted_locked();
+  globq_push_locked(g, true);
 }
 
 namespace {

@@ -47,6 +47,7 @@ struct M {
   os::SigStack sigstack;     // once
   Atomic<u32> preempt_sent;  // one outstanding preemption signal at most
   u64 lost_since, last_kick; // sysmon
+  bool from_call;            // own: its G lost the P in an announced call and wants one back
   i32 boosted;               // sysmon: the priority it lent; 0 = none
   Atomic<u32> sig_in, sig_out;  // own handler / any under the queue's lock: signals that came at a bad moment
   os::SigInfo* sig_ring;     // once; kSigRing of them

@@ -72,7 +72,7 @@ void reset_spinning(M* m);
 G* find_runnable(M* m, bool* inherit);
 void runq_put(P* p, G* g, bool next);
 void globq_push(G* g);               // takes the lock
-void globq_push_locked(G* g);
+void globq_push_locked(G* g, bool woken = false);
 void globq_push_woken(G* g);         // ahead of all: it woke while every P was busy
 void inject(GList* l, P* p);         // Gs already kRunnable; p may be null
 

@@ -11,18 +11,20 @@ namespace gmpt::core {
 
 namespace {
 
-// The G runs on, but its M has no P: rest it where others find it, unless a P turned up.
+// The G runs on, but its M has no P: rest it where others find it, unless a P turned up. Who lost it in a call goes
+// ahead of those who wait for a turn, as a thread does that the kernel wakes: it has used no turn up, and threads that
+// spin until it is back would have one each before it.
 void no_p_on_g0(G* g) {
   cpu_out(g);
   M* m = mm();
   m->curg = nullptr;
   g->m = nullptr;
   g->state.store_release(GState::kRunnable);
+  bool woke = m->from_call;
+  m->from_call = false;
   sched.lock.lock();
   P* p = p_idle_get_locked();
-  if (!p) {
-    globq_push_locked(g);
-  }
+  if (!p) globq_push_locked(g, woke);
   sched.lock.unlock();
   if (p) {
     wire(m, p);
@@ -68,7 +70,9 @@ GMPT_NOINLINE void leave_slow() {
 }
 
 GMPT_NOINLINE void sys_end_slow() {
+  mm()->from_call = true;
   enter();
+  mm()->from_call = false;
   leave();
 }
 
