@@ -67,7 +67,7 @@ static void* waits_for_go(void* a) {
   OK(pthread_mutex_unlock(&m));
   return a;
 }
-static void signalled_in_handler(int broadcast) {
+static pthread_t waiter_in_its_handler(void) {
   waiting = returned = go = 0;
   STORE(in_handler, 0);
   STORE(hold, 1);
@@ -76,6 +76,10 @@ static void signalled_in_handler(int broadcast) {
   sleep_ms(2);
   OK(pthread_kill(t, SIGUSR2));
   WAIT_UNTIL(LOAD(in_handler));
+  return t;
+}
+static void signalled_in_handler(int broadcast) {
+  pthread_t t = waiter_in_its_handler();
   OK(pthread_mutex_lock(&m));
   go = 1;
   OK(broadcast ? pthread_cond_broadcast(&c) : pthread_cond_signal(&c));
@@ -121,14 +125,7 @@ static void on_waits(int sig) {
 static void nested(void) {
   struct sigaction sa = {.sa_handler = on_waits};
   OK(sigaction(SIGUSR2, &sa, NULL));
-  waiting = returned = go = 0;
-  STORE(in_handler, 0);
-  STORE(hold, 1);
-  pthread_t t = start(waits_for_go, NULL);
-  WAIT_UNTIL(LOAD(waiting) == 1);
-  sleep_ms(2);
-  OK(pthread_kill(t, SIGUSR2));
-  WAIT_UNTIL(LOAD(in_handler));
+  pthread_t t = waiter_in_its_handler();
   for (int i = 0; i < 20; i++) OK(pthread_kill(t, SIGUSR1));
   sleep_ms(2);
   OK(pthread_mutex_lock(&m2));
