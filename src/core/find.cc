@@ -331,7 +331,7 @@ top:
         goto top;
       }
       sched.poll_until.store_release(poll_until);
-      fence();
+      fence();  // [unserved], and:
       // Re-read after publishing poll_until: an adder who saw the former value did not break the poll.
       u64 again = earliest_timer();
       if (again < poll_until) {
@@ -344,7 +344,7 @@ top:
         delay = poll_until > now ? static_cast<i64>(poll_until - now) : 0;
       }
       if (delay != 0) open_mask(m);
-      if (signals_waiting()) delay = 0;
+      if (signals_waiting() || sched.unserved.load_relaxed()) delay = 0;
       GList l;
       u64 before = arch::rdtsc();
       netpoll(delay, &l);
@@ -354,6 +354,7 @@ top:
       sched.last_poll.store_release(os::now_ns());
       sched.lock.lock();
       P* got = p_idle_get_locked();
+      sched.unserved.store_relaxed(0);
       sched.lock.unlock();
       if (!got) {
         inject(&l, nullptr);

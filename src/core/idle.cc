@@ -13,6 +13,8 @@
 //   [dekker] submit side: the caller has pushed to a queue; fence() below; then n_spinning, n_idle_p.
 //   [need]   the pair of find.cc's rest_p: need_spinning set, fence, n_idle_p read again. Go does this under
 //            the scheduler's lock; here a busy process never takes that lock to wake nobody.
+//   [unserved] no_m: unserved set (and the P idle), fence, last_poll read  |  poller: last_poll = 0, fence, unserved
+//            read. Either it does not wait and takes the P, or it is woken to take it.
 #include "core/m_start.h"
 #include "core/sched.h"
 #include "core/signal.h"
@@ -136,17 +138,24 @@ void start_m(P* p, bool spinning) {
   if (!new_m(p, spinning)) no_m(p, spinning);
 }
 
+// No more kernel threads: going on with those there are. The P rests, and work in its ring moves to where running Ms
+// look. But perhaps none runs: the last one may have been past every look, on its way to sleep, when start_m saw it
+// neither asleep nor resting. So what it is by now counts; if still neither, it will come by stop_m or on
+// its way into the netpoller and find `unserved`, or it is in there and is woken.
 void no_m(P* p, bool spinning) {
-  // No more kernel threads: keep running with what is there. The P rests; work in its ring is moved to
-  // where the running Ms look.
-  GList l;
-  while (G* g = p->runq.take_next()) l.push(g);
-  while (G* g = p->runq.pop()) l.push(g);
   sched.lock.lock();
-  while (!l.empty()) globq_push_locked(l.pop());
+  if (sched.idle_ms || sched.n_resting > sched.n_offers) {
+    sched.lock.unlock();
+    return start_m(p, spinning);
+  }
+  while (G* g = p->runq.take_next()) globq_push_locked(g);
+  while (G* g = p->runq.pop()) globq_push_locked(g);
   p_idle_put_locked(p);
-  sched.lock.unlock();
+  sched.unserved.store_relaxed(1);
   if (spinning) sched.n_spinning.fetch_sub_acq_rel(1);
+  sched.lock.unlock();
+  fence();  // [unserved]
+  if (netpoll_started() && sched.last_poll.load_relaxed() == 0) netpoll_break();
 }
 
 // A signal came to an M at rest: some M with a P has to find the G that takes it.
@@ -179,6 +188,13 @@ void stop_m(bool resting) {
       sched.offers = p->link;
       sched.n_offers--;
       m->spinning = p->offer_spins;
+      sched.lock.unlock();
+      return wire(m, p);
+    }
+  }
+  if (GMPT_UNLIKELY(sched.unserved.load_relaxed())) {
+    sched.unserved.store_relaxed(0);
+    if (P* p = p_idle_get_locked()) {
       sched.lock.unlock();
       return wire(m, p);
     }

@@ -38,6 +38,7 @@ struct Sched {
   Atomic<u32> n_idle_p;             // written under lock
   Atomic<i32> n_spinning;           // any [dekker]
   Atomic<u32> need_spinning;        // any [need], see idle.cc
+  Atomic<u32> unserved;             // written under lock; a P rests for want of an M: who is about to sleep takes it [unserved]
   Atomic<u64> last_poll;            // time of the last poll; 0 = an M is blocked in it (a token)
   Atomic<u32> polling;              // an M takes a non-blocking look
   Atomic<u32> poll_wanted;          // sysmon's wish that the next M in find_runnable takes one

@@ -275,9 +275,12 @@ u32 turns() {
   return n;
 }
 
+// Only where somebody else minds what may come: without kernel threads to be had, Gs and timers may wait beside idle Ps.
 bool deep_sleep(M* m) {
   sched.lock.lock();
-  bool idle = sched.n_idle_p.load_relaxed() == sched.n_procs;
+  bool polled = sched.last_poll.load_relaxed() == 0;
+  bool idle = sched.n_idle_p.load_relaxed() == sched.n_procs && !sched.globq_size.load_relaxed() &&
+              (polled || (earliest_timer() == kNever && !netpoll_has_waiters()));
   if (idle) {
     m->park.clear();
     sched.sysmon_waits.store_release(1);

@@ -24,6 +24,8 @@
  *   The stores are explicit: each M has a one-entry store buffer that a Flusher drains whenever it likes,
  *   a fence and an unlock wait for it. The decrement is buffered too, for a seq_cst fetch_sub alone does
  *   not keep later acquire loads behind it on every CPU (AArch64 with LSE).
+ *   [unserved] no_m: P idle, unserved = 1 | fence | load polled
+ *            poller: polled = 1       | fence | load unserved
  *   Submitting to the global queue needs no fence: the lock orders it against the re-check.
  *
  * Invariants, at a standstill
@@ -50,9 +52,14 @@
  *   WEAK_OFFER_NO_DUTY        a retiring M sees work, takes an offer that does not spin and leaves it at that:
  *                             submitters relied on its second look, and it runs one G of several
  *   WEAK_OFFER_SPIN           who takes an offer does not spin though the giver counted it
+ *   WEAK_NO_M_NO_LOOK         no kernel thread was to be had and the P rests, though an M went to sleep meanwhile
+ *   WEAK_NO_M_UNSERVED        the same, and the M is about to sleep
+ *   WEAK_NO_M_POLLER          the same, and the one M left is in the netpoller
+ *   WEAK_POLLER_NO_LOOK       the same, and it is about to block there
  *
- * Not here   timers as a source of work, sysmon's polls, runnext, kernel threads that cannot be made. A
- *            run that would need more than NM Ms ends there.
+ * With FEW no kernel thread can be made beyond the NM there are; without it a run that would need more ends there.
+ *
+ * Not here   timers as a source of work, sysmon's polls, runnext.
  * Lineage    Go runtime: findRunnable steps 10-16, wakep, startm, resetspinning, handoffp, injectglist;
  *            need without the lock and offers are ours.
  *
@@ -63,6 +70,9 @@
  * @base  handoff   -DNP=2 -DNM=3 -DLEFT=1 -DHANDOFFS=1
  * @long  handoff-2 -DNP=2 -DNM=3 -DLEFT=2 -DHANDOFFS=1
  * @base  poll      -DNP=2 -DNM=3 -DLEFT=1 -DEVENTS=1
+ * @base  few       -DNP=2 -DNM=2 -DLEFT=2 -DFEW
+ * @base  few-poll  -DNP=2 -DNM=2 -DLEFT=0 -DEVENTS=1 -DOUTSIDE=1 -DFEW
+ * @base  few-hand  -DNP=2 -DNM=2 -DLEFT=1 -DHANDOFFS=1 -DFEW
  * @quick two-ms    -DNP=2 -DNM=2 -DLEFT=3
  * @weak  -DNP=2 -DNM=3 -DLEFT=2
  * @slow  WEAK_NO_FENCE_NEED_SET WEAK_NO_CHAIN WEAK_UNDO_UNLOCKED WEAK_OFFER_SPIN WEAK_OFFER_NO_DUTY
@@ -82,6 +92,17 @@
 #ifdef WEAK_INJECT_SAMPLE
 #undef  LEFT
 #define LEFT 1
+#define EVENTS 1
+#endif
+#if defined(WEAK_NO_M_NO_LOOK) || defined(WEAK_NO_M_UNSERVED) || defined(WEAK_NO_M_POLLER) || defined(WEAK_POLLER_NO_LOOK)
+#define FEW
+#undef  NM
+#define NM 2
+#undef  LEFT
+#define LEFT 1
+#define OUTSIDE 1
+#endif
+#if defined(WEAK_NO_M_POLLER) || defined(WEAK_POLLER_NO_LOOK)
 #define EVENTS 1
 #endif
 #if defined(WEAK_HANDOFF_NO_NEED) || defined(WEAK_OFFER_NO_DUTY)
@@ -120,6 +141,7 @@ byte handoffs = HANDOFFS, events = EVENTS;
 bit  polled;                             /* an M is blocked in the netpoller */
 byte queued, nhog;                       /* ghosts */
 bit  beyond;
+bit  unserved, broke;                      /* a P rests for want of an M; netpoll_break */
 
 #define PUSH 1
 #define DEC  2
@@ -150,27 +172,54 @@ inline take_offer(r) {                   /* there is one */
   ospin[r] = 0
 }
 
-/* start_m(q, s); q becomes 0 */
+/* start_m(q, s); q becomes 0. new_m fails between two holds of the lock, then no_m. */
 inline start_m(s) {
-  atomic {
-    LOCKED ->
-    if
-    :: midle[0] -> midle[0] = 0; nextp[0] = q; nexts[0] = s; note[0] = 1
-    :: !midle[0] && midle[1] -> midle[1] = 0; nextp[1] = q; nexts[1] = s; note[1] = 1
+  do
+  :: atomic {
+       LOCKED ->
+       if
+#ifdef WEAK_NO_M_NO_LOOK
+       :: none
+#endif
+       :: midle[0] -> midle[0] = 0; nextp[0] = q; nexts[0] = s; note[0] = 1; none = 0; break
+       :: !midle[0] && midle[1] -> midle[1] = 0; nextp[1] = q; nexts[1] = s; note[1] = 1; none = 0; break
 #if NM > 2
-    :: !midle[0] && !midle[1] && midle[2] -> midle[2] = 0; nextp[2] = q; nexts[2] = s; note[2] = 1
+       :: !midle[0] && !midle[1] && midle[2] -> midle[2] = 0; nextp[2] = q; nexts[2] = s; note[2] = 1; none = 0; break
 #endif
 #if NM > 3
-    :: !midle[0] && !midle[1] && !midle[2] && midle[3] -> midle[3] = 0; nextp[3] = q; nexts[3] = s; note[3] = 1
+       :: !midle[0] && !midle[1] && !midle[2] && midle[3] ->
+          midle[3] = 0; nextp[3] = q; nexts[3] = s; note[3] = 1; none = 0; break
 #endif
-    :: else ->
+       :: else ->
+          if :: n_resting > n_offers -> offer[q] = 1; ospin[q] = s; n_offers++; none = 0; break :: else fi
+       fi;
+#ifdef FEW
        if
-       :: n_resting > n_offers -> offer[q] = 1; ospin[q] = s; n_offers++
-       :: else -> beyond = 1                         /* a new kernel thread: this run is dropped */
+       :: !none -> none = 1
+       :: none ->
+          L = 1; gq = gq + rq[q]; rq[q] = 0; BUFFER(IDLE, 0); pidle[q] = 1;
+#ifndef WEAK_NO_M_UNSERVED
+          unserved = 1;
+#endif
+          break
        fi
-    fi;
-    q = 0
-  };
+#else
+       beyond = 1;                                   /* a new kernel thread: this run is dropped */
+       break
+#endif
+     }
+  od;
+  q = 0;
+  if
+  :: none ->
+     none = 0;
+     if :: s -> BUFFER(DEC, 0) :: else fi;
+     atomic { FENCE -> L = 0 };
+#ifndef WEAK_NO_M_POLLER
+     if :: polled -> broke = 1 :: else fi
+#endif
+  :: else
+  fi;
   if :: beyond -> goto gone :: else fi
 }
 
@@ -294,7 +343,7 @@ inline become_spinning() { atomic { FENCE; spinning = 1; n_spinning++ } }
 
 proctype M(byte id; byte p; bit running) {
   byte q;
-  bit spinning, ok, was, resting;
+  bit spinning, ok, was, resting, none, event;
   if :: running -> goto exec :: p == NONE -> goto stop :: else fi;
 
 top:
@@ -383,13 +432,27 @@ top:
         if :: p != NONE -> atomic { ok = 0; polled = 0 }; goto top :: else fi
      :: else
      fi;
+     FENCE;                                          /* [unserved] */
+     ok = unserved;
+#ifdef WEAK_POLLER_NO_LOOK
+     ok = 0;
+#endif
 end_polling:
-     atomic { events > 0 -> events--; queued++ };
+     atomic {
+       if
+       :: events > 0 -> events--; queued++; event = 1
+       :: broke -> broke = 0
+       :: ok
+       fi;
+       ok = 0
+     };
      polled = 0;
-     atomic { LOCKED -> pidle_get(p) };
+     atomic { LOCKED -> pidle_get(p); unserved = 0 };
      if
-     :: p != NONE -> atomic { queued--; was = 0 }; goto exec
-     :: else -> inject(); goto stop
+     :: p != NONE && event -> atomic { queued--; was = 0; event = 0 }; goto exec
+     :: p != NONE && !event -> was = 0; goto top
+     :: p == NONE && event -> event = 0; inject(); goto stop
+     :: p == NONE && !event -> goto stop
      fi
   :: polled
   fi;
@@ -406,6 +469,7 @@ stop:
 #endif
     :: else
     fi;
+    if :: unserved -> unserved = 0; pidle_get(p); if :: p != NONE -> goto top :: else fi :: else fi;
     midle[id] = 1
   };
 end_parked:
@@ -433,7 +497,7 @@ gone:
 #if OUTSIDE
 proctype Outside(byte id) {
   byte q, k = OUTSIDE;
-  bit ok;
+  bit ok, none;
   do
   :: atomic { k > 0 -> k-- };
      atomic { LOCKED -> gq++; queued++ };
