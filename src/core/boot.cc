@@ -15,6 +15,7 @@
 #include "core/ownm.h"
 #include "core/realclock.h"
 #include "core/preempt.h"
+#include "core/privatep.h"
 #include "core/signal.h"
 #include "core/spawn.h"
 #include "core/waitq.h"
@@ -131,6 +132,7 @@ void after_fork_child(G* g) {
   waitq_reset();
   spawn_reset();
   m_reset();
+  private_ps_child();
   template_child();
   real_clock_child();
   os::reset_global_locks();

@@ -19,6 +19,7 @@
 //   A re-scan by Ms that did not spin: it burns CPU for nothing (Go removed it); need_spinning closes the
 //   window it was for.
 #include "core/find_order.h"
+#include "core/privatep.h"
 #include "core/sched.h"
 #include "core/signal.h"
 #include "os/clock.h"
@@ -38,11 +39,13 @@ void globq_push_locked(G* g, bool woken) {
 }
 
 void globq_push(G* g) {
+  if (GMPT_UNLIKELY(g->private_p)) return wake_private(g);
   os::Guard l(sched.lock);
   globq_push_locked(g);
 }
 
 void globq_push_woken(G* g) {
+  if (GMPT_UNLIKELY(g->private_p)) return wake_private(g);
   os::Guard l(sched.lock);
   globq_push_locked(g, true);
 }
@@ -74,6 +77,11 @@ G* globq_batch_locked(P* p) {
 
 // Owner only. With next, g runs next and the G it displaces goes to the ring's tail.
 void runq_put(P* p, G* g, bool next) {
+  if (GMPT_UNLIKELY(g->private_p)) return wake_private(g);
+  if (GMPT_UNLIKELY(p->is_private)) {
+    globq_push(g);
+    return wake_p();
+  }
   if (next) {
     G* old = p->runq.next.exchange_acq_rel(g);
     if (!old) return;
@@ -93,6 +101,7 @@ void runq_put(P* p, G* g, bool next) {
 // Puts a list of Gs where they will be run. With a P: some go to the global queue, one M started for each
 // idle P (they are known to have work, so they need not spin), the rest to p's ring.
 void inject(GList* l, P* p) {
+  pass_private(l);
   if (l->empty()) return;
   u32 idle = sched.n_idle_p.load_relaxed();
   {

@@ -36,6 +36,7 @@ struct G {
   M* m = nullptr;                // own
   M* locked_m = nullptr;         // own: pinned to this M
   u32 pins = 0;                  // own: how often
+  bool private_p = false;        // own: its M holds a P of its own, see privatep.h
   Waiter waiter;                 // any, see wait.h
   Timer timer;                   // heap lock
   u32 wait_seq = 0;              // own: seq of the wait in progress

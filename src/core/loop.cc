@@ -5,6 +5,7 @@
 #include "arch/context.h"
 #include "core/cputime.h"
 #include "core/m_start.h"
+#include "core/privatep.h"
 #include "core/sched.h"
 #include "core/signal.h"
 #include "os/fs.h"
@@ -57,6 +58,10 @@ void reset_spinning(M* m) {
     bool inherit = false;
     G* g = find_runnable(m, &inherit);
     if (m->spinning) reset_spinning(m);
+    if (GMPT_UNLIKELY(g->private_p)) {
+      wake_private(g);
+      continue;
+    }
     if (GMPT_UNLIKELY(g->locked_m && g->locked_m != m)) {
       run_pinned_elsewhere(g);
       continue;
@@ -95,6 +100,7 @@ void preempted_on_g0(G* g) {
 
 bool yield() {
   P* p = mm()->p;
+  if (GMPT_UNLIKELY(p->is_private)) return false;
   bool others = !p->runq.empty() || sched.globq_size.load_relaxed();
   if (others || p->timers.next.load_relaxed() != kNever) gmpt_mcall(&yield_on_g0);
   return others;

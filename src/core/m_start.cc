@@ -13,6 +13,7 @@
 #include "base/fmt.h"
 #include "base/options.h"
 #include "core/ownm.h"
+#include "core/privatep.h"
 #include "core/signal.h"
 #include "os/clock.h"
 #include "os/fs.h"
@@ -98,7 +99,7 @@ M* make_m() {
     m->curg = m->locked_g = nullptr;
     m->next_p = nullptr;
     m->cur_fs = 0;
-    m->spinning = m->lost = m->changed = m->spare = false;
+    m->spinning = m->lost = m->changed = m->ends = m->spare = false;
     m->resent = 0;
     m->in_rt = 1;
     return m;
@@ -117,6 +118,7 @@ bool clone_m(M* m) {
   i32 tid = 0;
   i64 r = gmpt_clone(kMCloneFlags, reinterpret_cast<void*>(m->g0_sp), &tid, reinterpret_cast<void*>(os::fs_initial()), nullptr, &m_main, m);
   os::sigprocmask(2, &old, nullptr);
+  if (r > 0) m->tid = tid;  // it may not have run yet
   return r > 0;
 }
 
@@ -227,6 +229,7 @@ void run_pinned_elsewhere(G* g) {
 }
 
 void stop_pinned(M* m) {
+  if (m->p && m->p->is_private) return rest_private(m);
   if (P* p = unwire(m)) {
     p->word.store_release(kTaken);
     hand_off_p(p);

@@ -14,6 +14,7 @@
 #include "arch/context.h"
 #include "base/options.h"
 #include "core/m_start.h"
+#include "core/privatep.h"
 #include "core/signal.h"
 #include "core/sys.h"
 #include "os/fs.h"
@@ -133,18 +134,22 @@ void own_undo(G* g) {
   unpin(g);
 }
 
-bool own_m_for(G* g) {
+bool own_m_for(G* g, bool with_p, i32 policy, i32 priority) {
   M* m = make_m();
   if (!m) return false;
-  m->changed = true;
+  m->changed = mm()->changed;
+  m->ends = true;
   m->locked_g = g;
+  if (with_p) give_private(g, m);
   m->kmask = kernel_mask(blocked_by_all());
   sched.n_ms.fetch_add_acq_rel(1);
   if (!clone_m(m)) {
+    drop_private(g, m);
     m->gone.store_release(1);
     drop_m(m);
     return false;
   }
+  if (policy >= 0) os::sys(__NR_sched_setscheduler, m->tid, policy, &priority);
   g->locked_m = m;
   g->pins = 1;
   return true;
@@ -152,6 +157,7 @@ bool own_m_for(G* g) {
 
 void own_m_ends() {
   M* m = mm();
+  drop_private(nullptr, m);
   if (P* p = unwire(m)) {
     p->word.store_release(kTaken);
     hand_off_p(p);

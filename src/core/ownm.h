@@ -18,7 +18,9 @@ namespace gmpt::core {
 
 bool own_begin(G* g);              // the calling G, outside the runtime, before the change. false: no memory
 void own_undo(G* g);               // the change was refused, and own_begin was what bound it
-bool own_m_for(G* g);              // inside the runtime, on a changed M: an M for the new g, cloned from this one
+// Inside the runtime: an M for the new g, cloned from this one, that ends with g; one with a private P if policy is
+// real-time and is to be set (-1: as this one's). false: no memory, or no kernel thread to be had.
+bool own_m_for(G* g, bool with_p, i32 policy, i32 priority);
 [[noreturn]] void own_m_ends();    // on g0
 i32 trial_tid();                   // a kernel thread that does nothing: to see what the kernel would take. 0: cannot
 i32 template_tid();                // starts it if there is none; 0: cannot

@@ -30,6 +30,7 @@ struct P {
   GMPT_CACHE_ALIGNED Atomic<u64> word;   // any
   u32 id;                          // once
   Atomic<u32> sched_tick;          // own; a new slice began. Read by sysmon
+  bool is_private;                 // once: a real-time thread's, see privatep.h
   bool idle;                       // lock: sched.lock
   P* link;                         // lock: sched.lock
   bool offer_spins;                // lock: sched.lock: whoever takes the offer is counted as spinning

@@ -54,9 +54,9 @@ Reason park(u64 deadline, Why why, const void* what) {
   bool real = false;
   g->cancellable = (kCancellable >> static_cast<u32>(why)) & 1;
   if (deadline != kNever) {
-    TimerHeap* h = &mm()->p->timers;
-    h->add(&g->timer, deadline, &g->waiter, g->wait_seq);
-    poke_sysmon(deadline);
+    P* p = mm()->p;
+    p->timers.add(&g->timer, deadline, &g->waiter, g->wait_seq);
+    if (GMPT_LIKELY(!p->is_private)) poke_sysmon(deadline);
     real = deadline == g->real_deadline;
     if (GMPT_UNLIKELY(real) && !real_clock_arm(g, g->wait_seq)) g->waiter.claim(g->wait_seq, Reason::kTimeout);
     // If this P rests (it does not: we hold it) or only the poller is awake, schedule() looks at the

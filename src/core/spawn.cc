@@ -67,13 +67,14 @@ void entry_on_g(void* arg) {
 void exit_on_g0(G* g) {
   cpu_out(g);
   M* m = mm();
-  bool m_ends = m->changed;
+  bool m_ends = m->changed || m->ends;
   if (GMPT_UNLIKELY(g->pins)) {
     m_ends |= timer_pins_over(g, true) > 0;  // a timer that counts this M's time shall count nobody else's
     g->pins = 0;
     g->locked_m = nullptr;
     m->locked_g = nullptr;
   }
+  g->private_p = false;  // nobody readies it any more
   m->curg = nullptr;
   g->m = nullptr;
   preempt_forget(g);
@@ -114,9 +115,14 @@ void set_default_pool(size_t size, size_t guard) {
   if (StackPool* p = pool_for(size, guard)) p->is_default = true;
 }
 
+// The list of a private P would be forgotten with it.
+static P* lists_of(StackPool* pool, bool have_p) {
+  return have_p && pool->is_default && !mm()->p->is_private ? mm()->p : nullptr;
+}
+
 G* g_take(StackPool* pool, bool* fresh, bool have_p) {
   *fresh = false;
-  P* p = have_p && pool->is_default ? mm()->p : nullptr;
+  P* p = lists_of(pool, have_p);
   if (p) {
     if (p->free_gs.empty() && as_atomic(&pool->free.head).load_relaxed()) {
       os::Guard l(pool->lock);
@@ -149,7 +155,7 @@ G* g_take(StackPool* pool, bool* fresh, bool have_p) {
 
 void g_put(G* g, bool have_p) {
   StackPool* pool = g->pool;
-  P* p = have_p && pool->is_default ? mm()->p : nullptr;
+  P* p = lists_of(pool, have_p);
   if (!p) {
     os::Guard l(pool->lock);
     pool->free.push(g);
@@ -167,12 +173,12 @@ void g_put(G* g, bool have_p) {
   p->free_gs = keep;
 }
 
-bool g_start(G* g, void (*entry)(G*), bool have_p, bool own) {
+bool g_start(G* g, void (*entry)(G*), bool have_p, const OwnM* own) {
   g->entry = entry;
   g->sp = arch::make_context(g->top, &entry_on_g, g, arch::mxcsr(), arch::x87_cw());
   g->locked_m = nullptr;
   g->sigpending.store_relaxed(0);
-  if (have_p && GMPT_UNLIKELY(own || mm()->changed) && !own_m_for(g)) return false;
+  if (have_p && GMPT_UNLIKELY(own || mm()->changed) && !own_m_for(g, own != nullptr, own ? own->policy : -1, own ? own->priority : 0)) return false;
   g->why = Why::kNone;
   g->cpu_cycles.store_relaxed(0);
   g->cpu_ns.store_relaxed(0);

@@ -20,7 +20,8 @@ void set_default_pool(size_t size, size_t guard);
 G* g_take(StackPool* pool, bool* fresh, bool have_p);
 void g_put(G* g, bool have_p);                      // back to its pool; its thread is gone
 // Makes it runnable. own: with an M of its own, a clone of the caller's. False: no kernel thread for it.
-bool g_start(G* g, void (*entry)(G*), bool have_p, bool own);
+struct OwnM { i32 policy, priority; };  // what its kernel thread gets; policy -1: as the caller's
+bool g_start(G* g, void (*entry)(G*), bool have_p, const OwnM* own);
 [[noreturn]] void g_exit();                         // on the G's stack, in the runtime
 G* g_adopt_main();                                  // the calling thread's stack and block become a G
 void spawn_reset();                                 // forked child

@@ -98,9 +98,13 @@ void unpin(G* g) {
 void sys_begin_blocking() {
   enter();
   M* m = mm();
-  P* p = unwire(m);
-  p->word.store_release(kTaken);
-  hand_off_p(p);
+  if (GMPT_UNLIKELY(m->p->is_private)) {
+    m->p->word.store_release(reinterpret_cast<u64>(m) | kUserTag);
+  } else {
+    P* p = unwire(m);
+    p->word.store_release(kTaken);
+    hand_off_p(p);
+  }
   arch::gs_begin_sys();
   arch::gs_set_in_rt(0);
   if (GMPT_UNLIKELY(arch::gs_pending())) leave_slow();

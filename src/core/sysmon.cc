@@ -280,7 +280,7 @@ bool deep_sleep(M* m) {
   sched.lock.lock();
   bool polled = sched.last_poll.load_relaxed() == 0;
   bool idle = sched.n_idle_p.load_relaxed() == sched.n_procs && !sched.globq_size.load_relaxed() &&
-              (polled || (earliest_timer() == kNever && !netpoll_has_waiters()));
+              !(sched.real_time.load_relaxed() && netpoll_has_waiters()) && (polled || (earliest_timer() == kNever && !netpoll_has_waiters()));
   if (idle) {
     m->park.clear();
     sched.sysmon_waits.store_release(1);

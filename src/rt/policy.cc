@@ -12,16 +12,18 @@
 //   P3  sysmon's priority is above that of every real-time thread there has been: it is what takes the P of one
 //       that spins, which natively the kernel would take the CPU from at once for a higher one. It minds the timers
 //       and sockets itself then: the M asleep in the poller is an ordinary one, and would not get the CPU.
+//      A thread with a real-time policy of its own does not share Ps at all: core/privatep.h.
+//      One that is made as one has it, and its M, from the start, and that M the policy before the thread's creator goes on.
 //   P4  In a process that is real-time itself every thread has an M of its own: the kernel decides which one
 //       runs, in the order and without the slices that real-time threads count on.
 //
 // Rejected
-//   Run queues by priority: a G waits for a P at most for the others' time slices, and the M has its
-//   priority while it runs; a real-time program that needs more needs its own Ps.
+//   Run queues by priority: the kernel has them, and only it can take a CPU from one process for another.
 #include "rt/policy.h"
 
 #include "core/boot.h"
 #include "core/ownm.h"
+#include "core/privatep.h"
 #include "core/sys.h"
 
 namespace gmpt::rt {
@@ -62,6 +64,7 @@ int bound_flags() { return base_policy == SCHED_OTHER ? kResetOnFork : 0; }
 
 void lift_sysmon(int policy, int priority) {
   core::M* m = core::sched.sysmon;
+  if (real_time(base_policy)) priority = max_of(priority, base_priority);
   if (!real_time(policy) || !m || lifted_for.load_relaxed() >= priority) return;
   // Above it there should be room for sysmon and for Ms that it boosts; RLIMIT_RTPRIO may allow no more than the thread has.
   int over = 2;
@@ -85,15 +88,32 @@ void kernel_base() {
   if (kernel_set(0, base_policy, base_priority)) kernel_set(0, base_policy | bound_flags(), base_priority);
 }
 
-// May this process have such a thread? The calling M has it for the moment.
+// The calling thread's. Own Ms are for those that began as real-time threads.
+void share_or_not(Thread* t) {
+  G* g = self();
+  bool want = real_time(t->policy) && (t->bound || (g->locked_m && g->locked_m->ends));
+  if (GMPT_LIKELY(want == g->private_p)) return;
+  if (want) core::private_p_begin(g);
+  else core::private_p_end(g);
+}
+
+void back_to_base(Thread* t) {
+  t->bound = false;
+  kernel_base();
+  share_or_not(t);
+  core::unpin(self());
+}
+
+// May this process have such a thread? By the kernel's rule for a clone of the caller. Tried on a kernel thread that
+// does nothing: a caller that gave up its priority for a moment would lose the CPU to whoever is in between.
 int probe(int policy, int priority) {
   if (!real_time(policy) || !self()) return 0;
   Thread* me = thread_of(self());
-  core::enter();
-  int e = kernel_set(0, policy | bound_flags(), priority);
-  if (!e && me->bound) e = kernel_set(0, me->policy | bound_flags(), me->priority);
-  else if (!e) kernel_base();
-  core::leave();
+  if (policy == me->policy && priority <= me->priority) return 0;
+  i32 t = core::trial_tid();
+  if (!t) return EAGAIN;
+  int e = kernel_set(t, policy, priority);
+  if (!e) kernel_set(t, base_policy, base_priority);
   return e;
 }
 
@@ -120,7 +140,7 @@ int policy_set(G* g, int policy, int priority) {
     if (int e = m ? bound_set(m->tid, policy, under_ceiling(g, plain, priority)) : probe(plain, priority)) return e;
     t->policy = plain;
     t->priority = priority;
-    if (!m) {
+    if (!m || real_time(plain) != g->private_p) {
       Rt rt(self());
       core::post_errand(g);
     }
@@ -135,11 +155,12 @@ int policy_set(G* g, int policy, int priority) {
     t->bound = true;
   } else if (t->bound && !is_base(plain, priority)) {
     if (int e = bound_set(0, policy, under_ceiling(g, plain, priority))) return e;
-  } else {
-    policy_end(t);
   }
+  bool base = is_base(plain, priority) && t->bound;
   t->policy = plain;
   t->priority = priority;
+  if (base) back_to_base(t);
+  else share_or_not(t);
   return 0;
 }
 
@@ -161,20 +182,27 @@ int policy_of_new(const pthread_attr_t* attr, i32* policy, i32* priority) {
   return valid(*policy, *priority) ? probe(*policy, *priority) : EINVAL;
 }
 
-bool policy_wants_m(i32 policy) { return GMPT_UNLIKELY(real_time(base_policy)) && real_time(policy); }
+bool policy_wants_m(i32 policy, i32 priority, core::OwnM* own) {
+  if (GMPT_LIKELY(!real_time(policy))) return false;
+  bool base = is_base(policy, priority);
+  if (!base) lift_sysmon(policy, priority);
+  *own = {base ? -1 : policy | bound_flags(), priority};
+  return true;
+}
 
 void policy_begin(Thread* t) {
-  if (GMPT_LIKELY(is_base(t->policy, t->priority)) || t->bound) return;
-  core::pin(self());
-  t->bound = bound_set(0, t->policy, t->priority) == 0;
-  if (!t->bound) core::unpin(self());
+  if (GMPT_LIKELY(!t->bound && is_base(t->policy, t->priority))) return;
+  if (!t->bound) {
+    core::pin(self());
+    t->bound = bound_set(0, t->policy, t->priority) == 0;
+    if (!t->bound) core::unpin(self());
+  }
+  share_or_not(t);
 }
 
 void policy_end(Thread* t) {
-  if (GMPT_LIKELY(!t->bound)) return;
-  t->bound = false;
-  kernel_base();
-  core::unpin(self());
+  core::M* m = self()->locked_m;
+  if (GMPT_UNLIKELY(t->bound) && !(m && (m->ends || m->changed))) back_to_base(t);  // else it ends as it is
 }
 
 void policy_of_main(Thread* t) {

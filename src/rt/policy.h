@@ -2,6 +2,7 @@
 //
 // Results are POSIX error numbers.
 #pragma once
+#include "core/spawn.h"
 #include "rt/thread.h"
 
 namespace gmpt::rt {
@@ -11,9 +12,10 @@ G* g_of_tid(pid_t tid);                    // 0: the caller; null: not ours, ask
 pid_t process_of(pid_t pid);               // a thread's id is one more name of its process, for kill()
 int priority_in_force(G* g);               // with a mutex's ceiling
 int policy_of_new(const pthread_attr_t* attr, i32* policy, i32* priority);  // by the creator
-bool policy_wants_m(i32 policy);            // is a new thread of that policy to have an M of its own at once?
+// Is a new thread of that policy to have an M of its own at once? Fills in what that M is to get.
+bool policy_wants_m(i32 policy, i32 priority, core::OwnM* own);
 void policy_begin(Thread* t);              // by the new thread
-void policy_end(Thread* t);
+void policy_end(Thread* t);                // by the thread that ends
 void policy_of_main(Thread* t);
 bool ordered_by_kernel(G* g);              // does the kernel choose between g's M and other Ms?
 void policy_after_fork(Thread* t);         // in the child, still as the forking thread

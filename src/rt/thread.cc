@@ -240,7 +240,8 @@ int thread_create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(voi
   *out = g->fs;
   i64 refused = attr ? wish_at_birth(g, attr) : 0;
   Rt rt(me);
-  if (!refused && core::g_start(g, &thread_main, me != nullptr, policy_wants_m(policy))) return 0;
+  core::OwnM own;
+  if (!refused && core::g_start(g, &thread_main, me != nullptr, policy_wants_m(policy, priority, &own) ? &own : nullptr)) return 0;
   core::g_put(g, me != nullptr);
   return refused ? static_cast<int>(-refused) : EAGAIN;
 }
