@@ -3,8 +3,9 @@
 // What it is
 //   The kernel knows credentials per thread, POSIX per process. libc visits the threads on its own list; ours
 //   are not there, and what is there (the initial thread) may be running some other G. So the visit is ours:
-//   the signal libc has for it is sent to every kernel thread of the process in turn, and its handler makes
-//   the call there.
+//   the signal libc has for it is sent to every kernel thread of the process, and its handler makes the call
+//   there. To all of them before the first answer is waited for: among real-time threads that compute each may have to
+//   wait for its slice, and together they wait once.
 //
 // Invariants
 //   U1  The caller's own thread is first: if the kernel refuses there, nothing was changed.
@@ -32,13 +33,18 @@ namespace {
 
 GMPT_GLOBAL_LOCK(ids_lock);
 struct { long nr, a, b, c, want; } cmd;  // ids_lock; read by handlers while one is in turn
-Atomic<u32> answered;
-Atomic<u32> differs;  // a thread could not follow
+constexpr u32 kRoom = 32768;
+i32 asked[kRoom];      // ids_lock: kernel threads that got the signal; 0 once it answered, by its handler
+Atomic<u32> n_asked, answers;
+Atomic<u32> differs;   // a thread could not follow
 
 void on_visit(int, os::SigInfo*, void*) {
   if (os::sys(cmd.nr, cmd.a, cmd.b, cmd.c) != cmd.want) differs.store_relaxed(1);
-  answered.store_release(1);
-  os::futex_wake(&answered, 1);
+  i32 me = os::gettid();
+  for (u32 i = 0, n = n_asked.load_acquire(); i < n; i++)
+    if (i32 t = me; as_atomic(&asked[i]).cas_acq_rel(t, -me)) break;
+  answers.fetch_add_acq_rel(1);
+  os::futex_wake(&answers, 1);
 }
 
 bool blocks_it(i32 tid) {
@@ -54,44 +60,48 @@ bool blocks_it(i32 tid) {
   return true;
 }
 
-void visit(i32 tid) {
-  answered.store_release(0);
-  if (os::tgkill(os::getpid(), tid, os::kSigSetxid) != 0) return;  // it ended
+void wait_for(Atomic<i32>* tid) {
   u64 start = os::now_ns();
-  while (!answered.load_acquire()) {
-    os::futex_wait(&answered, 0, 20 * kMs);
-    if (answered.load_acquire() || os::tgkill(os::getpid(), tid, 0) != 0) return;
+  for (i32 t;;) {
+    u32 before = answers.load_acquire();
+    if ((t = tid->load_acquire()) < 0 || os::tgkill(os::getpid(), t, 0) != 0) return;
+    os::futex_wait(&answers, before, 20 * kMs);
     // A thread of the program's own making that blocks everything; ours do so for moments only.
-    if (os::now_ns() - start > 1000 * kMs && blocks_it(tid)) return;
+    if (tid->load_acquire() > 0 && os::now_ns() - start > 1000 * kMs && blocks_it(t)) return;
   }
 }
 
-// Visits everybody who is not in seen[0..n). The new n.
-u32 visit_new(i32* seen, u32 n, u32 room, i32 me) {
+void ask(i32 tid, i32 me) {
+  u32 n = n_asked.load_relaxed();
+  if (tid <= 0 || tid == me || n == kRoom) return;
+  for (u32 i = 0; i < n; i++)
+    if (i32 t = as_atomic(&asked[i]).load_relaxed(); t == tid || t == -tid) return;
+  as_atomic(&asked[n]).store_relaxed(tid);
+  n_asked.store_release(n + 1);
+  os::tgkill(os::getpid(), tid, os::kSigSetxid);
+}
+
+// Asks everybody who was not yet asked, and waits for them. False: there was nobody new.
+bool ask_new(i32 me) {
+  u32 from = n_asked.load_relaxed();
   i64 dir = os::sys(__NR_openat, -100, "/proc/self/task", 02200000 /* O_DIRECTORY | O_CLOEXEC */, 0);
   alignas(8) u8 buf[4096];
-  auto one = [&](i32 tid) {
-    if (tid <= 0 || tid == me) return;
-    for (u32 i = 0; i < n; i++)
-      if (seen[i] == tid) return;
-    if (n < room) seen[n++] = tid;
-    visit(tid);
-  };
   if (dir < 0) {  // no /proc: at least our own
-    for (core::M* m = core::sched.all_ms.load_acquire(); m; m = m->all_next) one(m->tid);
-    return n;
+    for (core::M* m = core::sched.all_ms.load_acquire(); m; m = m->all_next) ask(m->tid, me);
   }
-  for (i64 got; (got = os::sys(__NR_getdents64, dir, buf, sizeof buf)) > 0;)
+  for (i64 got; dir >= 0 && (got = os::sys(__NR_getdents64, dir, buf, sizeof buf)) > 0;)
     for (i64 at = 0; at < got;) {
       struct Entry { u64 ino; i64 off; u16 len; u8 type; char name[]; };
       auto* e = reinterpret_cast<Entry*>(buf + at);
       i32 tid = 0;
       for (const char* c = e->name; *c >= '0' && *c <= '9'; c++) tid = tid * 10 + (*c - '0');
-      one(tid);
+      ask(tid, me);
       at += e->len;
     }
-  os::sys(__NR_close, dir);
-  return n;
+  if (dir >= 0) os::sys(__NR_close, dir);
+  u32 to = n_asked.load_relaxed();
+  for (u32 i = from; i < to; i++) wait_for(&as_atomic(&asked[i]));
+  return to != from;
 }
 
 }  // namespace
@@ -102,8 +112,6 @@ i64 set_ids(long nr, long a, long b, long c) {
   ids_lock.lock();
   i64 r = os::sys(nr, a, b, c);
   if (r >= 0) {
-    constexpr u32 kRoom = 32768;
-    i32* seen = static_cast<i32*>(os::map(kRoom * sizeof(i32)));
     cmd = {nr, a, b, c, r};
     os::KSigaction now{}, was{};
     now.handler = reinterpret_cast<void*>(&on_visit);
@@ -111,13 +119,9 @@ i64 set_ids(long nr, long a, long b, long c) {
     now.restorer = reinterpret_cast<void*>(&gmpt_sig_restorer);
     os::sigaction(os::kSigSetxid, &now, &was);
     i32 me = os::gettid();
-    u32 n = 0;
-    for (u32 before = ~0u; before != n;) {
-      before = n;
-      n = visit_new(seen, n, seen ? kRoom : 0, me);
-    }
+    n_asked.store_release(0);
+    while (ask_new(me)) {}
     os::sigaction(os::kSigSetxid, &was, nullptr);
-    os::unmap(seen, kRoom * sizeof(i32));
   }
   bool mixed = differs.exchange_acq_rel(0);
   ids_lock.unlock();
