@@ -167,15 +167,16 @@ void wake_for_signals() {
 }
 
 // A kick (signal.cc) ends the sleep without waking, for a new mask.
-void rest_until_woken(M* m) {
+bool rest_until_woken(M* m, u64 limit_ns) {
   while (!m->park.woken()) {
     m->park.clear_kick();
     open_mask(m);
     if (signals_waiting()) wake_for_signals();
-    m->park.sleep_for(kNever);
+    if (!m->park.sleep_for(limit_ns) && limit_ns != kNever) return false;
   }
   m->switch_tsc = 0;
   m->park.clear();
+  return true;
 }
 
 void stop_m(bool resting) {

@@ -88,7 +88,7 @@ void start_m(P* p, bool spinning);
 void no_m(P* p, bool spinning);      // start_m found none: p rests, its Gs go to the global queue
 void stop_m(bool resting);
 P* rest_end(M* m, bool want, bool* offered);
-void rest_until_woken(M* m);
+bool rest_until_woken(M* m, u64 limit_ns = kNever);  // false: that time passed
 void wake_for_signals();
 void hand_off_p(P* p);               // the caller holds p by kTaken
 void wake_sysmon();

@@ -44,6 +44,7 @@ constexpr u64 kTakeAnyway = 10 * kMs;    // unanswered preemption: the M runs on
 constexpr u64 kQuickNap = 2 * kMs;       // between looks at Ps that turn quickly
 constexpr u64 kPollEvery = 1 * kMs;
 constexpr u64 kIdleNap = 1 * kMs;
+constexpr u64 kPollIdle = 10 * kMs;      // while nothing runs but, perhaps, real-time threads
 constexpr u64 kAfterIdle = 100 * kUs;
 constexpr u32 kIdleLooks = 2;
 constexpr u64 kPollAnyway = 10 * kMs;
@@ -276,18 +277,22 @@ u32 turns() {
 }
 
 // Only where somebody else minds what may come: without kernel threads to be had, Gs and timers may wait beside idle Ps.
+// Real-time threads may keep the CPU from the M in the netpoller; then it is not for long. False: it is time to look.
 bool deep_sleep(M* m) {
   sched.lock.lock();
   bool polled = sched.last_poll.load_relaxed() == 0;
   bool idle = sched.n_idle_p.load_relaxed() == sched.n_procs && !sched.globq_size.load_relaxed() &&
-              !(sched.real_time.load_relaxed() && netpoll_has_waiters()) && (polled || (earliest_timer() == kNever && !netpoll_has_waiters()));
+              (polled || (earliest_timer() == kNever && !netpoll_has_waiters()));
   if (idle) {
     m->park.clear();
     sched.sysmon_waits.store_release(1);
   }
   sched.lock.unlock();
-  if (idle) rest_until_woken(m);
-  return idle;
+  if (!idle) return false;
+  u64 limit = sched.real_time.load_relaxed() && netpoll_has_waiters() ? kPollIdle : kNever;
+  if (rest_until_woken(m, limit)) return true;
+  if (!sched.sysmon_waits.exchange_acq_rel(0)) rest_until_woken(m);  // the wake is on its way
+  return false;
 }
 
 // A short request of time lets the kernel (EEVDF, 6.12 and later) run the monitor soon after it wakes, ahead of
