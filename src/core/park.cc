@@ -55,9 +55,12 @@ Reason park(u64 deadline, Why why, const void* what) {
   g->cancellable = (kCancellable >> static_cast<u32>(why)) & 1;
   if (deadline != kNever) {
     P* p = mm()->p;
-    p->timers.add(&g->timer, deadline, &g->waiter, g->wait_seq);
-    if (GMPT_LIKELY(!p->is_private)) poke_sysmon(deadline);
     real = deadline == g->real_deadline;
+    bool shared = !p->is_private || real;  // of that clock's steps the poller hears, while it minds a timer
+    if (GMPT_UNLIKELY(shared && p->is_private)) p = sched.ps[0];
+    p->timers.add(&g->timer, deadline, &g->waiter, g->wait_seq);
+    if (GMPT_LIKELY(shared)) poke_sysmon(deadline);
+    if (GMPT_UNLIKELY(p != mm()->p)) wake_p();
     if (GMPT_UNLIKELY(real) && !real_clock_arm(g, g->wait_seq)) g->waiter.claim(g->wait_seq, Reason::kTimeout);
     // If this P rests (it does not: we hold it) or only the poller is awake, schedule() looks at the
     // heap on its way to sleep, so nobody need be told here.

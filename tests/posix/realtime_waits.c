@@ -68,6 +68,9 @@ static void* naps(void* a) {
     SYS(sem_init(&never, 0, 0));
     FAILS(sem_clockwait(&never, CLOCK_MONOTONIC, &at), ETIMEDOUT);
     EXPECT_GE(now_ns(), (int64_t)at.tv_sec * SEC + at.tv_nsec);
+    at = ts_in(CLOCK_REALTIME, 2 * MS);
+    FAILS(sem_timedwait(&never, &at), ETIMEDOUT);
+    EXPECT_GE(clock_ns(CLOCK_REALTIME), (int64_t)at.tv_sec * SEC + at.tv_nsec);
   }
   return a;
 }
