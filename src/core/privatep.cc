@@ -4,6 +4,8 @@
 //   [note]  wake_private: the G's state stored, then the note's exchange  |  its M: the note, then execute().
 //   [poller] the waiter is counted, fence, last_poll read  |  poller: last_poll != 0 stored, later its M's way to sleep:
 //            fence (find.cc), the waiters counted. One of the two sees that somebody has to poll.
+//
+// Proof and tests   tests/model/private.pml; tests/posix/realtime_order, realtime_waits, realtime_wakes
 #include "core/privatep.h"
 
 #include "core/m_start.h"
