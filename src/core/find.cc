@@ -9,6 +9,9 @@
 //   (spinners) look at every queue once more · block in the netpoller · sleep.
 //   Who woke late goes ahead of the ring kWokenInRow times, then the ring has a turn: a server that is never
 //   idle has somebody waking all the time, and whoever waits in the ring must not wait for the end of that.
+//   Nor for the end of runnext: Gs that ready each other share a slice, but when each loses the P in a call, the next
+//   one has a new slice, and two that wake each other so would keep the ring waiting for good. So when nothing was
+//   looked for in the ring for the length of a slice, it goes first.
 //
 // Memory orders
 //   [dekker] see sched.h. Every spinner re-scans after its decrement, not only the last one: wake_p makes
@@ -53,6 +56,7 @@ void globq_push_woken(G* g) {
 namespace {
 
 constexpr u32 kWokenInRow = 4;
+constexpr u64 kRingWait = 6000000;  // cycles, 2 to 3 ms
 constexpr u64 kWaited = 15000;  // cycles, 5 us: an epoll_wait that finds events at once takes one
 
 G* globq_pop_locked(GList* q) {
@@ -272,6 +276,15 @@ top:
       if (G* g = poll_now(m)) runq_put(p, g, false);
   }
   u32 tick = p->sched_tick.load_relaxed();
+  u64 tsc = m->switch_tsc ? m->switch_tsc : arch::rdtsc();
+  if (GMPT_UNLIKELY(tsc - p->ring_tsc > kRingWait)) {
+    p->ring_tsc = tsc;
+    if (G* g = p->runq.pop()) return g;
+    if (sched.globq_size.load_relaxed()) {
+      os::Guard l(sched.lock);
+      if (G* g = globq_batch_locked(p)) return g;
+    }
+  }
   if (GMPT_UNLIKELY(sched.woken_size.load_relaxed()) && p->woken_in_row < kWokenInRow) {
     p->woken_in_row++;
     os::Guard l(sched.lock);
@@ -286,6 +299,7 @@ top:
     *inherit = true;
     return g;
   }
+  p->ring_tsc = tsc;
   if (G* g = p->runq.pop()) return g;
   if (sched.globq_size.load_relaxed()) {
     os::Guard l(sched.lock);
