@@ -2,10 +2,11 @@
 #include "rt/sem.h"
 
 #include "preload/interpose.h"
+#include "rt/offer.h"
 
 using namespace gmpt;
 
-// Who is not a G waits in the kernel by libc's protocol, which our word keeps.
+// Who is not a G waits in the kernel by libc's protocol, which our word keeps; so does who waits for another process.
 #define OTHERS(s) GMPT_UNLIKELY(!rt::on() || !rt::self() || !rt::sem_is_ours(s))
 
 namespace {
@@ -33,17 +34,17 @@ GMPT_API int sem_getvalue(sem_t* s, int* value) noexcept {
 }
 
 GMPT_API int sem_wait(sem_t* s) {
-  if (OTHERS(s)) return rt::kernel_call([=] { return os::real().sem_wait(s); });
+  if (OTHERS(s)) return rt::libc_offered([=] { return os::real().sem_wait(s); });
   return result(rt::sem_wait(s));
 }
 
 GMPT_API int sem_timedwait(sem_t* s, const struct timespec* t) {
-  if (OTHERS(s)) return rt::kernel_call([=] { return os::real().sem_timedwait(s, t); });
+  if (OTHERS(s)) return rt::libc_offered([=] { return os::real().sem_timedwait(s, t); });
   return result(rt::sem_wait(s, {CLOCK_REALTIME, t}));
 }
 
 GMPT_API int sem_clockwait(sem_t* s, clockid_t clock, const struct timespec* t) {
-  if (OTHERS(s)) return rt::kernel_call([=] { return os::real().sem_clockwait(s, clock, t); });
+  if (OTHERS(s)) return rt::libc_offered([=] { return os::real().sem_clockwait(s, clock, t); });
   return result(rt::sem_wait(s, {clock, t}));
 }
 

@@ -40,6 +40,22 @@ int sleep_on_cpu(G* g, bool absolute, const timespec* t, timespec* rem) {
   }
 }
 
+// CPU-time clocks, alarm clocks, bad ones: the kernel's own business, errors included. Only the program's handlers end
+// it, not what the runtime sends to its kernel threads.
+int sleep_in_kernel(clockid_t clock, int flags, const timespec* t, timespec* rem) {
+  timespec left, *rest = flags & TIMER_ABSTIME || rem ? rem : &left;
+  for (;;) {
+    u32 before = self()->handled.load_relaxed();
+    core::sys_begin();
+    int e = os::real().clock_nanosleep(clock, flags, t, rest);
+    core::sys_end();
+    if (e != EINTR || self()->handled.load_relaxed() != before) return e;
+    if (flags & TIMER_ABSTIME) continue;
+    left = *rest;
+    t = &left;
+  }
+}
+
 }  // namespace
 
 int sleep_until(clockid_t clock, int flags, const timespec* t, timespec* rem) {
@@ -47,13 +63,7 @@ int sleep_until(clockid_t clock, int flags, const timespec* t, timespec* rem) {
   bool plain = clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME || clock == CLOCK_TAI;
   bool given = readable(t, sizeof *t);
   if (G* g = plain || !given ? nullptr : g_of_cpu_clock(clock)) return sleep_on_cpu(g, absolute, t, rem);
-  if (!plain || !given) {
-    // CPU-time clocks, alarm clocks, bad ones: the kernel's own business, errors included.
-    core::sys_begin();
-    int e = os::real().clock_nanosleep(clock, flags, t, rem);
-    core::sys_end();
-    return e;
-  }
+  if (!plain || !given) return sleep_in_kernel(clock, flags, t, rem);
   // CLOCK_REALTIME relative sleeps are not affected by steps of the clock: POSIX measures an interval.
   u64 deadline = absolute ? deadline_abs(clock, t) : deadline_rel(t);
   if (deadline == kBadDeadline || (absolute && t->tv_sec < 0)) return EINVAL;
