@@ -17,8 +17,7 @@ core::G* ours_tid(pid_t tid) { return rt::on() && core::awake() ? rt::g_of_tid(t
 GMPT_API int pthread_getschedparam(pthread_t t, int* policy, struct sched_param* p) noexcept {
   core::G* g = ours(t);
   if (!g) return os::real().pthread_getschedparam(t, policy, p);
-  *policy = rt::thread_of(g)->policy;
-  p->sched_priority = rt::thread_of(g)->priority;
+  *policy = rt::policy_get(g, &p->sched_priority);
   return 0;
 }
 GMPT_API int pthread_setschedparam(pthread_t t, int policy, const struct sched_param* p) noexcept {
@@ -27,12 +26,14 @@ GMPT_API int pthread_setschedparam(pthread_t t, int policy, const struct sched_p
 }
 GMPT_API int pthread_setschedprio(pthread_t t, int priority) noexcept {
   core::G* g = ours(t);
-  return g ? rt::policy_set(g, rt::thread_of(g)->policy, priority) : os::real().pthread_setschedprio(t, priority);
+  int was;
+  return g ? rt::policy_set(g, rt::policy_get(g, &was), priority) : os::real().pthread_setschedprio(t, priority);
 }
 
 GMPT_API int sched_getscheduler(pid_t tid) noexcept {
   core::G* g = ours_tid(tid);
-  return g ? rt::thread_of(g)->policy : os::real().sched_getscheduler(tid);
+  int priority;
+  return g ? rt::policy_get(g, &priority) : os::real().sched_getscheduler(tid);
 }
 GMPT_API int sched_getparam(pid_t tid, struct sched_param* p) noexcept {
   core::G* g = ours_tid(tid);

@@ -11,7 +11,8 @@
 //   idle has somebody waking all the time, and whoever waits in the ring must not wait for the end of that.
 //   Nor for the end of runnext: Gs that ready each other share a slice, but when each loses the P in a call, the next
 //   one has a new slice, and two that wake each other so would keep the ring waiting for good. So when nothing was
-//   looked for in the ring for the length of a slice, it goes first.
+//   looked for in the ring for the length of a slice, it goes first. That time begins when the turn of what was found
+//   there last is over: in a ring of Gs that use their slices up those who woke would have no turn at all.
 //
 // Memory orders
 //   [dekker] see sched.h. Every spinner re-scans after its decrement, not only the last one: wake_p makes
@@ -260,6 +261,7 @@ G* poll_now(M* m) {
 G* find_runnable(M* m, bool* inherit) {
 top:
   P* p = m->p;
+  GMPT_CHECK(!p->is_private, "an M with a private P looks for work");
   *inherit = false;
   if (GMPT_UNLIKELY(signals_waiting())) dispatch_signals();
   u64 poll_until = p->timers.next.load_acquire();
@@ -277,8 +279,10 @@ top:
   }
   u32 tick = p->sched_tick.load_relaxed();
   u64 tsc = m->switch_tsc ? m->switch_tsc : arch::rdtsc();
-  if (GMPT_UNLIKELY(tsc - p->ring_tsc > kRingWait)) {
+  if (!p->ring_tsc) {
     p->ring_tsc = tsc;
+  } else if (GMPT_UNLIKELY(tsc - p->ring_tsc > kRingWait)) {
+    p->ring_tsc = 0;
     if (G* g = p->runq.pop()) return g;
     if (sched.globq_size.load_relaxed()) {
       os::Guard l(sched.lock);
@@ -299,7 +303,7 @@ top:
     *inherit = true;
     return g;
   }
-  p->ring_tsc = tsc;
+  p->ring_tsc = 0;
   if (G* g = p->runq.pop()) return g;
   if (sched.globq_size.load_relaxed()) {
     os::Guard l(sched.lock);

@@ -26,6 +26,7 @@ void reset_spinning(M* m) {
 [[noreturn]] void execute(G* g, bool inherit) {
   M* m = mm();
   P* p = m->p;
+  if (m->kmask != kernel_mask(g->sigmask)) switch_mask(m, kernel_mask(g->sigmask));  // before curg: see resting_open
   m->curg = g;
   g->m = m;
   g->state.store_release(GState::kRunning);
@@ -37,11 +38,6 @@ void reset_spinning(M* m) {
   if (m->cur_fs != g->fs) {
     m->cur_fs = g->fs;
     os::fs_write(g->fs);
-  }
-  if (m->kmask != kernel_mask(g->sigmask)) {
-    make_room(m);
-    m->kmask = kernel_mask(g->sigmask);
-    os::set_mask(m->kmask);
   }
   if (GMPT_UNLIKELY(signal_pending_for(g) || signals_waiting() || g->errand.load_relaxed())) m->pending.fetch_or_acq_rel(kPendSignal);
   m->turn_tsc = cpu_in(m, g);

@@ -57,6 +57,7 @@ struct M {
   u64 switch_tsc;            // own: cycle counter when the last turn ended; 0 = too long ago
   bool changed;              // own: its kernel thread differs from the others, see ownm.h
   bool ends;                 // once: made for one G, and ends with it
+  bool own_policy;           // own: its G has a policy of its own; what is cloned from it may inherit that
   Atomic<u32> gone;          // its kernel thread has ended; see m_start.cc
   bool spare;                // made without work, and on the idle list before its first instruction
   i32 resent;                // own: the signal about to come is for the G on it, whoever else would be asked first; see signal.cc

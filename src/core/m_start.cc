@@ -64,6 +64,7 @@ void publish(M* m) {
 void m_main(void* arg) {
   M* m = static_cast<M*>(arg);
   m_begins(m);
+  open_mask(m);
   if (!m->locked_g) {  // else schedule() waits until somebody brings its G's turn
     if (GMPT_UNLIKELY(m->spare)) {
       m->spare = false;
@@ -73,7 +74,6 @@ void m_main(void* arg) {
     m->next_p = nullptr;
     wire(m, p);
   }
-  os::set_mask(m->kmask);
   schedule();
 }
 
@@ -99,14 +99,17 @@ M* make_m() {
     m->curg = m->locked_g = nullptr;
     m->next_p = nullptr;
     m->cur_fs = 0;
-    m->spinning = m->lost = m->changed = m->ends = m->spare = false;
+    m->spinning = m->lost = m->changed = m->ends = m->own_policy = m->spare = m->from_call = false;
+    m->switch_tsc = 0;  // the time in between is nobody's
     m->resent = 0;
+    m->kmask = ~u64{0};
     m->in_rt = 1;
     return m;
   }
   m = static_cast<M*>(m_slab.take());
   if (!m || !give_stacks(m)) return nullptr;
   m->self = m;
+  m->kmask = ~u64{0};  // as m_main finds it
   m->in_rt = 1;
   m->rand = static_cast<u32>(arch::rdtsc()) | 1;
   return m;
@@ -115,10 +118,8 @@ M* make_m() {
 bool clone_m(M* m) {
   u64 all = ~u64{0}, old;
   os::sigprocmask(2, &all, &old);
-  i32 tid = 0;
-  i64 r = gmpt_clone(kMCloneFlags, reinterpret_cast<void*>(m->g0_sp), &tid, reinterpret_cast<void*>(os::fs_initial()), nullptr, &m_main, m);
+  i64 r = gmpt_clone(kMCloneFlags, reinterpret_cast<void*>(m->g0_sp), &m->tid, reinterpret_cast<void*>(os::fs_initial()), nullptr, &m_main, m);
   os::sigprocmask(2, &old, nullptr);
-  if (r > 0) m->tid = tid;  // it may not have run yet
   return r > 0;
 }
 
@@ -136,13 +137,9 @@ bool new_m(P* p, bool spinning) {
   if (m) {
     m->spinning = spinning;
     m->next_p = p;
-    m->kmask = kernel_mask(blocked_by_all());
     M* me = reinterpret_cast<M*>(os::gs_base());
-    if (GMPT_UNLIKELY(me && me->changed)) {
-      if (template_clones(m)) return true;
-    } else if (clone_m(m)) {
-      return true;
-    }
+    if (GMPT_UNLIKELY(me && (me->changed || me->own_policy)) && template_clones(m)) return true;
+    if (GMPT_LIKELY(!me || !me->changed) && clone_m(m)) return true;
     m->gone.store_release(1);
     drop_m(m);
   } else {
@@ -167,11 +164,10 @@ bool spare_m() {
     sched.n_ms.fetch_sub_acq_rel(1);
     return false;
   }
-  m->kmask = kernel_mask(blocked_by_all());
   m->spare = true;
   n_coming.fetch_add_acq_rel(1);
   M* me = reinterpret_cast<M*>(os::gs_base());
-  if (me && me->changed && template_clones(m)) return true;
+  if (me && (me->changed || me->own_policy) && template_clones(m)) return true;
   bool there = !(me && me->changed) && clone_m(m);
   spare_made(m, there);
   return there;

@@ -142,6 +142,12 @@ bool netpoll_watch_clock(int fd) {
   Event ev{kEpIn | kEpEt, kClockTag};
   return os::sys(__NR_epoll_ctl, epfd.load_relaxed(), 1, fd, &ev) == 0;
 }
+bool netpoll_listen() {
+  if (!netpoll_start()) return false;
+  n_waiters.fetch_add_relaxed(1);
+  return true;
+}
+void netpoll_unlisten() { n_waiters.fetch_sub_acq_rel(1); }
 bool netpoll_has_waiters() { return n_waiters.load_relaxed() != 0; }
 
 // Gs returned are kRunnable but on no queue yet.

@@ -140,8 +140,8 @@ bool own_m_for(G* g, bool with_p, i32 policy, i32 priority) {
   m->changed = mm()->changed;
   m->ends = true;
   m->locked_g = g;
+  m->own_policy = mm()->own_policy || policy >= 0;
   if (with_p) give_private(g, m);
-  m->kmask = kernel_mask(blocked_by_all());
   sched.n_ms.fetch_add_acq_rel(1);
   if (!clone_m(m)) {
     drop_private(g, m);
@@ -149,9 +149,9 @@ bool own_m_for(G* g, bool with_p, i32 policy, i32 priority) {
     drop_m(m);
     return false;
   }
-  if (policy >= 0) os::sys(__NR_sched_setscheduler, m->tid, policy, &priority);
+  if (policy >= 0) os::sys(__NR_sched_setscheduler, m->tid, policy, &priority);  // g tries it again when it begins
   g->locked_m = m;
-  g->pins = 1;
+  g->pins = policy >= 0 ? 2 : 1;
   return true;
 }
 
@@ -162,7 +162,8 @@ void own_m_ends() {
     p->word.store_release(kTaken);
     hand_off_p(p);
   }
-  os::set_mask(m->kmask = ~os::sig_bit(os::kSigSetxid));
+  os::set_mask(~os::sig_bit(os::kSigSetxid));
+  m->kmask = ~os::sig_bit(os::kSigSetxid);
   m->park.clear();  // a kick that came before
   while (m->is_m0) m->park.sleep_for(kNever);
   os::set_mask(m->kmask = ~u64{0});

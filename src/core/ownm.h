@@ -7,7 +7,7 @@
 //
 // Invariants
 //   O1  A G that asked for nothing never runs on a changed M.
-//   O2  Ms for everybody are cloned by Ms that are not changed, or by the template: a kernel thread that
+//   O2  Ms for everybody are cloned by Ms that are not changed and have no policy of their own, or by the template: a kernel thread that
 //       was made before the first change and does nothing else. (The first is sysmon's, with its table of
 //       descriptors.)
 //   O3  The process's first kernel thread never ends (its end looks like the process's); it sleeps for good.
@@ -18,8 +18,8 @@ namespace gmpt::core {
 
 bool own_begin(G* g);              // the calling G, outside the runtime, before the change. false: no memory
 void own_undo(G* g);               // the change was refused, and own_begin was what bound it
-// Inside the runtime: an M for the new g, cloned from this one, that ends with g; one with a private P if policy is
-// real-time and is to be set (-1: as this one's). false: no memory, or no kernel thread to be had.
+// Inside the runtime: an M for the new g, cloned from this one, that ends with g. With policy >= 0 it has that before g
+// begins, and g a second pin for it. false: no memory, or no kernel thread to be had.
 bool own_m_for(G* g, bool with_p, i32 policy, i32 priority);
 [[noreturn]] void own_m_ends();    // on g0
 i32 trial_tid();                   // a kernel thread that does nothing: to see what the kernel would take. 0: cannot

@@ -40,7 +40,7 @@ struct P {
   u32 yield_budget;                // own
   G* newborn;                      // own: the G last made, if it took runnext; only compared
   u32 woken_in_row;                // own; see find.cc
-  u64 ring_tsc;                    // own: when the ring was last looked into
+  u64 ring_tsc;                    // own: since when nothing of the ring had a turn; 0 = it has one
   bool poll_missed;                // own; see find.cc
   Stats stats;                     // own
   // sysmon's memory of its last look

@@ -51,16 +51,14 @@ Reason park(u64 deadline, Why why, const void* what) {
   G* g = mm()->curg;
   g->why = why;
   g->what = what;
-  bool real = false;
+  bool real = false, heard = false;
   g->cancellable = (kCancellable >> static_cast<u32>(why)) & 1;
   if (deadline != kNever) {
     P* p = mm()->p;
     real = deadline == g->real_deadline;
-    bool shared = !p->is_private || real;  // of that clock's steps the poller hears, while it minds a timer
-    if (GMPT_UNLIKELY(shared && p->is_private)) p = sched.ps[0];
     p->timers.add(&g->timer, deadline, &g->waiter, g->wait_seq);
-    if (GMPT_LIKELY(shared)) poke_sysmon(deadline);
-    if (GMPT_UNLIKELY(p != mm()->p)) wake_p();
+    if (GMPT_LIKELY(!p->is_private)) poke_sysmon(deadline);
+    else heard = real && netpoll_listen();
     if (GMPT_UNLIKELY(real) && !real_clock_arm(g, g->wait_seq)) g->waiter.claim(g->wait_seq, Reason::kTimeout);
     // If this P rests (it does not: we hold it) or only the poller is awake, schedule() looks at the
     // heap on its way to sleep, so nobody need be told here.
@@ -68,6 +66,7 @@ Reason park(u64 deadline, Why why, const void* what) {
   gmpt_mcall(&park_on_g0);
   if (deadline != kNever) timer_del(&g->timer);
   if (GMPT_UNLIKELY(real)) g->real_wait.store_relaxed(0);
+  if (GMPT_UNLIKELY(heard)) netpoll_unlisten();
   g->cancellable = false;
   g->why = Why::kNone;
   return g->waiter.reason();

@@ -4,6 +4,7 @@
 //   [note]  wake_private: the G's state stored, then the note's exchange  |  its M: the note, then execute().
 //   [poller] the waiter is counted, fence, last_poll read  |  poller: last_poll != 0 stored, later its M's way to sleep:
 //            fence (find.cc), the waiters counted. One of the two sees that somebody has to poll.
+//            So with sysmon, that rests without a limit: sysmon_waits stored, fence, the waiters counted.
 //
 // Proof and tests   tests/model/private.pml; tests/posix/realtime_order, realtime_waits, realtime_wakes
 #include "core/privatep.h"
@@ -51,6 +52,7 @@ void need_poller() {
   if (!netpoll_started() || !netpoll_has_waiters()) return;
   fence();  // [poller]
   if (sched.last_poll.load_relaxed() != 0) wake_p();
+  else if (sched.sysmon_waits.load_relaxed() == kSysmonUnlimited) wake_sysmon();  // that M may be an ordinary one
 }
 
 }  // namespace

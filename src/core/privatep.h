@@ -10,8 +10,10 @@
 //   R1  G::private_p changes only while the G runs, on its own M; so whoever claimed its Waiter reads what holds.
 //   R2  A G with one is on no run queue: runq_put and globq_push wake its M instead, inject and schedule() pass it on.
 //   R3  What a G with one readies goes to the global queue, for those who share.
-//   R4  The timer of its wait is in its own P's heap, and its M sleeps no longer than until then; that of a wait by
-//       CLOCK_REALTIME is with the others, for who minds those hears when that clock is set.
+//   R4  The timer of its wait is in its own P's heap, and its M sleeps no longer than until then. Others need not know,
+//       but for a wait by CLOCK_REALTIME: the poller hears when that clock is set, so that counts as waiting in it.
+//   R5  While its M rests and its G waits for a socket, an M is in the poller, and sysmon looks as well: where real-time
+//       threads keep the CPUs, the former may not get one.
 //
 // Rejected
 //   Taking turns with the others (what this replaces): a real-time thread that never waits had a millisecond at a time,

@@ -23,6 +23,8 @@ namespace gmpt::core {
 
 constexpr u32 kMaxProcs = 1024;
 
+constexpr u32 kSysmonUnlimited = 2;
+
 struct Sched {
   os::Lock lock;
   M* idle_ms = nullptr;             // lock; last in, first out
@@ -49,7 +51,7 @@ struct Sched {
   Atomic<G*> all_gs;                // push only
   Atomic<u32> n_ms;
   Atomic<u32> n_gs;                 // alive
-  Atomic<u32> sysmon_waits;
+  Atomic<u32> sysmon_waits;         // it rests until it is woken; kSysmonUnlimited: however long that is
   Atomic<u32> real_time;            // there have been real-time threads: an ordinary M may not get to run
   Atomic<i32> boost;                // a priority above theirs and below sysmon's; 0 = there is none
   Atomic<u32> sysmon_up;            // it has its own table of descriptors
@@ -106,6 +108,8 @@ void ready_list(GList* l, bool have_p);
 // ---- netpoll ----
 void netpoll_break();
 bool netpoll_has_waiters();
+bool netpoll_listen();                    // counts the caller as one; for what the poller hears of besides sockets
+void netpoll_unlisten();
 void netpoll(i64 delay_ns, GList* out);   // -1 block, 0 look
 bool netpoll_started();
 bool netpoll_boot();                      // makes its descriptors, so that sysmon can have them in a table of its own

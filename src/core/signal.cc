@@ -292,16 +292,29 @@ u64 blocked_by_all() {
   }
 }
 
-void open_mask(M* m, u64 also) {
-  u64 want = kernel_mask(blocked_by_all() | also);
-  if (GMPT_LIKELY(m->kmask == want)) return;
+// Closed is what was and stays closed, until the kernel has the rest, too: resting_open believes this. A handler may
+// close it altogether meanwhile (put_aside), and that stays.
+void switch_mask(M* m, u64 want, bool rests) {
   make_room(m);
-  // Closed is what was and stays closed, until the kernel has the rest, too: resting_open believes this. A handler may
-  // close it altogether meanwhile (put_aside), and that stays.
   u64 both = m->kmask & want;
   as_atomic(&m->kmask).store_release(both);
+  if (rests) {
+    fence();  // [rest]
+    want |= kernel_mask(blocked_by_all());
+  }
   os::set_mask(want);
   as_atomic(&m->kmask).cas_acq_rel(both, want);
+}
+
+// [rest]  curg and kmask stored; fence; blocking[] read  |  change_mask: blocking[] raised; fence; curg and kmask read.
+// One of the two sees that this M would take what everybody blocks by now.
+void open_mask(M* m, u64 also) {
+  for (;;) {
+    fence();
+    u64 want = kernel_mask(blocked_by_all() | also);
+    if (GMPT_LIKELY(m->kmask == want)) return;
+    switch_mask(m, want, true);
+  }
 }
 
 void* handler_of(int sig) { return actions[sig].handler; }
@@ -384,6 +397,19 @@ bool resting_open(u64 bits) {
   return false;
 }
 
+// What this thread sends next must find them blocking. They answer in some 20 us, unless they are off their CPUs; beside
+// real-time threads that may be for good.
+void wait_for_resting(u64 bits) {
+  u64 begun_at = os::now_ns(), limit = sched.real_time.load_relaxed() ? 20 * kMs : 500 * kMs;
+  while (resting_open(bits)) {
+    u64 waited = os::now_ns() - begun_at;
+    if (waited >= limit) return;
+    os::Ts t = os::to_ts(50 * kUs);
+    if (waited < kMs) os::sched_yield();
+    else os::sys(__NR_nanosleep, &t, 0);
+  }
+}
+
 u64 change_mask(G* g, int how, const u64* set) {
   enter();
   M* m = mm();
@@ -393,7 +419,7 @@ u64 change_mask(G* g, int how, const u64* set) {
     u64 now = how == 0 ? old | s : how == 1 ? old & ~s : s;
     mask_counted(old, now);
     g->sigmask = now;
-    fence();  // [kick] [give] mask, then sigpending
+    fence();  // [kick] [give] mask, then sigpending; [rest]
     if (GMPT_UNLIKELY(g->sigpending.load_relaxed() & now & ~old)) give_back(g, now & ~old, false);
     if (kernel_mask(now) != m->kmask) {
       make_room(m);
@@ -405,9 +431,7 @@ u64 change_mask(G* g, int how, const u64* set) {
     if (GMPT_UNLIKELY(fresh) && resting_open(fresh)) kick_resting();
   }
   leave();
-  // What this thread sends next must find them blocking. They answer in some 20 us; a bound, in case one is off its CPU.
-  if (GMPT_UNLIKELY(fresh))
-    for (u64 limit = os::now_ns() + 20 * kMs; resting_open(fresh) && os::now_ns() < limit;) os::sched_yield();
+  if (GMPT_UNLIKELY(fresh)) wait_for_resting(fresh);
   return old;
 }
 

@@ -56,6 +56,7 @@ void counted_at_end(u64 mask);
 u64 blocked_by_all();
 void signals_opened();                // some thread takes what it did not, or is new
 void open_mask(M* m, u64 also_blocked = 0);  // on g0, before m sleeps
+void switch_mask(M* m, u64 want, bool rests = false);  // rests: as open_mask
 void make_room(M* m);                 // where no handler may come between: m is about to take signals from the kernel
 
 i64 set_action(int sig, const SigAction* sa, SigAction* old);

@@ -67,7 +67,7 @@ void entry_on_g(void* arg) {
 void exit_on_g0(G* g) {
   cpu_out(g);
   M* m = mm();
-  bool m_ends = m->changed || m->ends;
+  bool m_ends = m->changed || m->ends || g->private_p;
   if (GMPT_UNLIKELY(g->pins)) {
     m_ends |= timer_pins_over(g, true) > 0;  // a timer that counts this M's time shall count nobody else's
     g->pins = 0;

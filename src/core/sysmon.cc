@@ -285,11 +285,17 @@ bool deep_sleep(M* m) {
               (polled || (earliest_timer() == kNever && !netpoll_has_waiters()));
   if (idle) {
     m->park.clear();
-    sched.sysmon_waits.store_release(1);
+    sched.sysmon_waits.store_release(kSysmonUnlimited);
   }
   sched.lock.unlock();
   if (!idle) return false;
-  u64 limit = sched.real_time.load_relaxed() && netpoll_has_waiters() ? kPollIdle : kNever;
+  fence();  // [poller] in privatep.cc
+  u64 limit = kNever;
+  if (sched.real_time.load_relaxed() && netpoll_has_waiters()) {
+    u32 unlimited = kSysmonUnlimited;
+    sched.sysmon_waits.cas_acq_rel(unlimited, 1);
+    limit = kPollIdle;
+  }
   if (rest_until_woken(m, limit)) return true;
   if (!sched.sysmon_waits.exchange_acq_rel(0)) rest_until_woken(m);  // the wake is on its way
   return false;
@@ -403,7 +409,6 @@ void start_sysmon() {
   sched.sysmon = m;
   u64 all = ~u64{0}, old;
   os::sigprocmask(2, &all, &old);
-  m->kmask = all;
   i32 tid;
   i64 r = gmpt_clone(kMCloneFlags, reinterpret_cast<void*>(m->g0_sp), &tid, reinterpret_cast<void*>(os::fs_initial()), nullptr, &sysmon_main, m);
   os::sigprocmask(2, &old, nullptr);

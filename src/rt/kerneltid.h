@@ -12,6 +12,7 @@
 //   call is left by cancellation (kerneltid.cc).
 #pragma once
 #include "rt/self.h"
+#include "rt/thread.h"
 
 namespace gmpt::rt {
 
@@ -41,12 +42,17 @@ int as_kernel_thread(F call) {
 
 inline void hold_begins(const pthread_mutex_t* m) {
   core::pin(self());
+  thread_of(self())->kernel_holds++;
   if (mutex_is_robust(m)) robust_list_to_kernel();
 }
 
+// One that was locked before the first thread was made is not counted: no pin is for it.
 inline void hold_ends(bool robust) {
+  Thread* t = thread_of(self());
+  if (t->kernel_holds == 0) return;
+  t->kernel_holds--;
   if (robust) robust_list_from_kernel();
-  if (self()->pins) core::unpin(self());
+  core::unpin(self());
 }
 
 template <class F>

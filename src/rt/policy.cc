@@ -47,17 +47,21 @@ int kernel_set(i32 tid, int policy, int priority) {
   return static_cast<int>(-os::sys(__NR_sched_setscheduler, tid, policy, &p));
 }
 
-// What the kernel has for a thread that is bound, which may be more than its own: a mutex's ceiling.
-int kernel_priority(G* g) {
+// Held while another thread looks at or sets what a bound one's M has, and while one says that it is bound or not any
+// more: its M is its own until then.
+GMPT_GLOBAL_LOCK(bind_lock);
+
+// What the kernel has for a thread that is bound, which may be more than its own: a mutex's ceiling. tid 0: the caller.
+int kernel_priority(i32 tid) {
   sched_param p{};
-  os::sys(__NR_sched_getparam, g == self() ? 0 : g->locked_m->tid, &p);
+  os::sys(__NR_sched_getparam, tid, &p);
   return p.sched_priority;
 }
 
-// The priority to set in place of the one that g has: a ceiling stays in force.
-int under_ceiling(G* g, int policy, int priority) {
-  int now = real_time(policy) && thread_of(g)->bound ? kernel_priority(g) : 0;
-  return now > thread_of(g)->priority ? max_of(now, priority) : priority;
+// The priority to set in place of the one that t, which is bound, has: a ceiling stays in force.
+int under_ceiling(Thread* t, i32 tid, int policy, int priority) {
+  int now = real_time(policy) ? kernel_priority(tid) : 0;
+  return now > t->priority ? max_of(now, priority) : priority;
 }
 
 int bound_flags() { return base_policy == SCHED_OTHER ? kResetOnFork : 0; }
@@ -71,6 +75,7 @@ void lift_sysmon(int policy, int priority) {
   while (over >= 0 && (priority + over > 99 || kernel_set(m->tid, SCHED_FIFO, priority + over))) over--;
   if (over < 0) return;
   lifted_for.store_relaxed(priority);
+  m->own_policy = true;
   core::sched.boost.store_relaxed(over == 2 ? priority + 1 : 0);
   core::sched.real_time.store_release(1);
 }
@@ -97,9 +102,31 @@ void share_or_not(Thread* t) {
   else core::private_p_end(g);
 }
 
-void back_to_base(Thread* t) {
-  t->bound = false;
+void say_bound(Thread* t, bool is) {
+  Rt rt(self());
+  os::Guard l(bind_lock);
+  t->bound = is;
+}
+
+// The caller, to another policy than the process's.
+int bind(Thread* t, int policy, int priority) {
+  core::template_tid();  // makes Ms for everybody from now on
+  core::pin(self());     // an errand may have bound it here
+  bool was = t->bound;
+  int e = bound_set(0, policy, was && !t->stale ? under_ceiling(t, 0, policy & ~kResetOnFork, priority) : priority);
+  if (!e && !was) {
+    core::mm()->own_policy = true;
+    say_bound(t, true);
+  } else {
+    core::unpin(self());
+  }
+  return e;
+}
+
+void unbind(Thread* t) {
+  say_bound(t, false);
   kernel_base();
+  core::mm()->own_policy = false;
   share_or_not(t);
   core::unpin(self());
 }
@@ -131,40 +158,82 @@ pid_t process_of(pid_t pid) {
   return g_of_tid(pid) ? os::getpid() : pid;
 }
 
+namespace {
+
+void record(Thread* t, int policy, int priority) {
+  t->policy = policy;
+  t->priority = priority;
+}
+
+int policy_set_of(G* g, int policy, int priority) {
+  int plain = policy & ~kResetOnFork;
+  Thread* t = thread_of(g);
+  int e = 0;
+  bool direct;
+  {
+    Rt rt(self());
+    os::Guard l(bind_lock);
+    core::M* m = t->bound ? g->locked_m : nullptr;
+    direct = m && m->tid;
+    if (direct) e = bound_set(m->tid, policy, under_ceiling(t, m->tid, plain, priority));
+    if (direct && !e) record(t, plain, priority);  // it may look at both right now
+  }
+  if (!direct) {
+    e = probe(plain, priority);
+    if (!e) record(t, plain, priority), t->stale = true;
+  }
+  if (e) return e;
+  Rt rt(self());
+  core::post_errand(g);
+  return 0;
+}
+
+}  // namespace
+
 int policy_set(G* g, int policy, int priority) {
   int plain = policy & ~kResetOnFork;
   if (!valid(plain, priority)) return EINVAL;
+  if (g != self()) return policy_set_of(g, policy, priority);
   Thread* t = thread_of(g);
-  if (g != self()) {
-    core::M* m = t->bound ? g->locked_m : nullptr;
-    if (int e = m ? bound_set(m->tid, policy, under_ceiling(g, plain, priority)) : probe(plain, priority)) return e;
-    t->policy = plain;
-    t->priority = priority;
-    if (!m || real_time(plain) != g->private_p) {
-      Rt rt(self());
-      core::post_errand(g);
-    }
-    return 0;
-  }
-  if (!t->bound && !is_base(plain, priority)) {
-    core::pin(g);
-    if (int e = bound_set(0, policy, priority)) {
-      core::unpin(g);
-      return e;
-    }
-    t->bound = true;
-  } else if (t->bound && !is_base(plain, priority)) {
-    if (int e = bound_set(0, policy, under_ceiling(g, plain, priority))) return e;
-  }
-  bool base = is_base(plain, priority) && t->bound;
-  t->policy = plain;
-  t->priority = priority;
-  if (base) back_to_base(t);
+  bool base = is_base(plain, priority);
+  if (!t->ending && !base)
+    if (int e = bind(t, policy, priority)) return e;
+  record(t, plain, priority);
+  if (t->ending) return 0;
+  if (base && t->bound) unbind(t);
   else share_or_not(t);
   return 0;
 }
 
-int priority_in_force(G* g) { return thread_of(g)->bound ? kernel_priority(g) : thread_of(g)->priority; }
+void policy_taken(Thread* t, int policy, int priority) {
+  record(t, policy, priority);
+  if (!t->bound && real_time(policy)) {
+    core::pin(self());
+    if (t->bound) core::unpin(self());
+    else say_bound(t, true);
+  }
+  core::mm()->own_policy = true;
+  lift_sysmon(policy, priority);
+  share_or_not(t);
+}
+
+int policy_get(G* g, int* priority) {
+  Thread* t = thread_of(g);
+  if (GMPT_LIKELY(!t->bound)) return *priority = t->priority, t->policy;
+  Rt rt(self());
+  os::Guard l(bind_lock);
+  return *priority = t->priority, t->policy;
+}
+
+int priority_in_force(G* g) {
+  Thread* t = thread_of(g);
+  if (!t->bound) return t->priority;
+  if (g == self()) return kernel_priority(0);
+  Rt rt(self());
+  os::Guard l(bind_lock);
+  core::M* m = t->bound ? g->locked_m : nullptr;
+  return m && m->tid ? kernel_priority(m->tid) : t->priority;
+}
 
 int policy_of_new(const pthread_attr_t* attr, i32* policy, i32* priority) {
   int inherit = PTHREAD_INHERIT_SCHED;
@@ -182,27 +251,35 @@ int policy_of_new(const pthread_attr_t* attr, i32* policy, i32* priority) {
   return valid(*policy, *priority) ? probe(*policy, *priority) : EINVAL;
 }
 
-bool policy_wants_m(i32 policy, i32 priority, core::OwnM* own) {
-  if (GMPT_LIKELY(!real_time(policy))) return false;
-  bool base = is_base(policy, priority);
-  if (!base) lift_sysmon(policy, priority);
-  *own = {base ? -1 : policy | bound_flags(), priority};
+bool policy_wants_m(Thread* t, core::OwnM* own) {
+  if (GMPT_LIKELY(!real_time(t->policy))) return false;
+  Thread* me = thread_of(self());
+  *own = {-1, t->priority};
+  if (is_base(t->policy, t->priority) && is_base(me->policy, me->priority)) return true;
+  core::template_tid();
+  lift_sysmon(t->policy, t->priority);
+  own->policy = t->policy | bound_flags();
+  t->bound = t->stale = true;
   return true;
 }
 
 void policy_begin(Thread* t) {
-  if (GMPT_LIKELY(!t->bound && is_base(t->policy, t->priority))) return;
-  if (!t->bound) {
-    core::pin(self());
-    t->bound = bound_set(0, t->policy, t->priority) == 0;
-    if (!t->bound) core::unpin(self());
+  if (GMPT_LIKELY(!t->bound && is_base(t->policy, t->priority)) || t->ending) return;
+  if (is_base(t->policy, t->priority)) return unbind(t);
+  if (!t->bound || t->stale) {
+    int e = bind(t, t->policy, t->priority);
+    t->stale = false;
+    if (e && t->bound) return unbind(t);
   }
   share_or_not(t);
 }
 
 void policy_end(Thread* t) {
   core::M* m = self()->locked_m;
-  if (GMPT_UNLIKELY(t->bound) && !(m && (m->ends || m->changed))) back_to_base(t);  // else it ends as it is
+  t->ending = true;
+  if (GMPT_LIKELY(!t->bound)) return;
+  if (m && (m->ends || m->changed)) say_bound(t, false);  // it ends as it is
+  else unbind(t);
 }
 
 void policy_of_main(Thread* t) {

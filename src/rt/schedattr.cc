@@ -72,10 +72,7 @@ i64 sched_attr_set(G* g, void* attr, u32 flags) {
   if (!plain) {
     if (g != self()) return g->locked_m ? os::sys(kSetattr, kernel_tid(g), attr, 0) : -EPERM;
     i64 r = on_own_m([=] { return os::sys(kSetattr, 0, attr, 0); });
-    if (r == 0 && a.policy <= SCHED_IDLE) {
-      t->policy = static_cast<i32>(a.policy);
-      t->priority = static_cast<i32>(a.priority);
-    }
+    if (r == 0 && a.policy <= SCHED_IDLE) policy_taken(t, static_cast<i32>(a.policy), static_cast<i32>(a.priority));
     return r;
   }
   bool same = a.policy == now.policy && a.priority == now.priority;

@@ -34,7 +34,8 @@ namespace {
 GMPT_GLOBAL_LOCK(ids_lock);
 struct { long nr, a, b, c, want; } cmd;  // ids_lock; read by handlers while one is in turn
 constexpr u32 kRoom = 32768;
-i32 asked[kRoom];      // ids_lock: kernel threads that got the signal; 0 once it answered, by its handler
+i32 asked[kRoom];      // ids_lock: kernel threads that are to get the signal; negative once it answered, by its handler
+bool unsent[kRoom];    // ids_lock
 Atomic<u32> n_asked, answers;
 Atomic<u32> differs;   // a thread could not follow
 
@@ -60,25 +61,32 @@ bool blocks_it(i32 tid) {
   return true;
 }
 
-void wait_for(Atomic<i32>* tid) {
+// The signal is one that is queued, and so counts against RLIMIT_SIGPENDING. False: no room for it.
+bool send_to(i32 tid) { return os::tgkill(os::getpid(), tid, os::kSigSetxid) != -EAGAIN; }
+
+void wait_for(u32 i) {
   u64 start = os::now_ns();
   for (i32 t;;) {
     u32 before = answers.load_acquire();
-    if ((t = tid->load_acquire()) < 0 || os::tgkill(os::getpid(), t, 0) != 0) return;
-    os::futex_wait(&answers, before, 20 * kMs);
+    if ((t = as_atomic(&asked[i]).load_acquire()) < 0 || os::tgkill(os::getpid(), t, 0) != 0) return;
+    if (unsent[i]) unsent[i] = !send_to(t);
+    os::futex_wait(&answers, before, unsent[i] ? 1 * kMs : 20 * kMs);
+    if (as_atomic(&asked[i]).load_acquire() < 0 || os::now_ns() - start <= 1000 * kMs) continue;
+    if (unsent[i]) return differs.store_relaxed(1);  // there is no room for it, and will be none
     // A thread of the program's own making that blocks everything; ours do so for moments only.
-    if (tid->load_acquire() > 0 && os::now_ns() - start > 1000 * kMs && blocks_it(t)) return;
+    if (blocks_it(t)) return;
   }
 }
 
 void ask(i32 tid, i32 me) {
   u32 n = n_asked.load_relaxed();
-  if (tid <= 0 || tid == me || n == kRoom) return;
+  if (tid <= 0 || tid == me) return;
   for (u32 i = 0; i < n; i++)
     if (i32 t = as_atomic(&asked[i]).load_relaxed(); t == tid || t == -tid) return;
+  if (n == kRoom) return void(send_to(tid));  // not waited for
   as_atomic(&asked[n]).store_relaxed(tid);
   n_asked.store_release(n + 1);
-  os::tgkill(os::getpid(), tid, os::kSigSetxid);
+  unsent[n] = !send_to(tid);
 }
 
 // Asks everybody who was not yet asked, and waits for them. False: there was nobody new.
@@ -100,7 +108,7 @@ bool ask_new(i32 me) {
     }
   if (dir >= 0) os::sys(__NR_close, dir);
   u32 to = n_asked.load_relaxed();
-  for (u32 i = from; i < to; i++) wait_for(&as_atomic(&asked[i]));
+  for (u32 i = from; i < to; i++) wait_for(i);
   return to != from;
 }
 
@@ -115,7 +123,7 @@ i64 set_ids(long nr, long a, long b, long c) {
     cmd = {nr, a, b, c, r};
     os::KSigaction now{}, was{};
     now.handler = reinterpret_cast<void*>(&on_visit);
-    now.flags = os::kSaSiginfo | os::kSaOnstack | os::kSaRestart | os::kSaRestorer;
+    now.flags = os::kSaSiginfo | os::kSaOnstack | os::kSaRestart | os::kSaNodefer | os::kSaRestorer;
     now.restorer = reinterpret_cast<void*>(&gmpt_sig_restorer);
     os::sigaction(os::kSigSetxid, &now, &was);
     i32 me = os::gettid();

@@ -241,7 +241,7 @@ int thread_create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(voi
   i64 refused = attr ? wish_at_birth(g, attr) : 0;
   Rt rt(me);
   core::OwnM own;
-  if (!refused && core::g_start(g, &thread_main, me != nullptr, policy_wants_m(policy, priority, &own) ? &own : nullptr)) return 0;
+  if (!refused && core::g_start(g, &thread_main, me != nullptr, me && policy_wants_m(t, &own) ? &own : nullptr)) return 0;
   core::g_put(g, me != nullptr);
   return refused ? static_cast<int>(-refused) : EAGAIN;
 }

@@ -32,7 +32,10 @@ struct Thread {
   i32 policy, priority;          // as the program sees them
   u64 last_mask;                 // own: its signal mask when it ended
   Wish* wish;             // see kstate.cc
-  bool bound;                    // own: its M has them in the kernel (policy.cc)
+  bool bound;                    // bind_lock in policy.cc: its M has them in the kernel
+  bool stale;                    // any: another thread changed the record alone; its M is to follow
+  bool ending;                   // own: nothing binds it any more
+  u32 kernel_holds;              // own: mutexes held that keep it on its M (kerneltid.h)
   u32 robust_holds;              // own: why its robust list is its M's (kerneltid.cc)
   u64 m_robust_list;             // own: what the M's was before
   uptr robust_list;              // own: head set with set_robust_list; 0 = the control block's (robust.cc)

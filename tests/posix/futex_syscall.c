@@ -38,10 +38,10 @@ static void* kills(void* a) {
   OK(pthread_kill(*(pthread_t*)a, SIGUSR1));
   return NULL;
 }
+// Then, and until somebody was there to be woken: the other thread may be later still.
 static void* wakes_late(void* a) {
   sleep_ms((intptr_t)a);
-  STORE(word, 1);
-  fx(&word, FUTEX_WAKE | priv, 1, NULL, NULL, 0);
+  while (fx(&word, FUTEX_WAKE | priv, 1, NULL, NULL, 0) == 0) sleep_ms(1);
   return NULL;
 }
 

@@ -1,33 +1,12 @@
 // posix/realtime_waits.c -- real-time threads wait for each other and for ordinary ones in every way, change their policy meanwhile, fork and end.
 // timeout: 60
-#include "expect.h"
+#include "realtime.h"
 
 enum { ROUNDS = 300 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static sem_t asked, answered;
 static int ball, pipes[2][2], woken;
-
-static void set_policy(pthread_t t, int policy, int priority) {
-  struct sched_param p = {.sched_priority = priority};
-  int e = pthread_setschedparam(t, policy, &p);
-  if (e == EPERM) skip("may not be real-time here");
-  OK(e);
-}
-static pthread_t start_fifo(void* (*f)(void*), void* arg, int priority) {
-  pthread_attr_t a;
-  OK(pthread_attr_init(&a));
-  OK(pthread_attr_setinheritsched(&a, PTHREAD_EXPLICIT_SCHED));
-  OK(pthread_attr_setschedpolicy(&a, SCHED_FIFO));
-  struct sched_param p = {.sched_priority = priority};
-  OK(pthread_attr_setschedparam(&a, &p));
-  pthread_t t;
-  int e = pthread_create(&t, &a, f, arg);
-  if (e == EPERM) skip("may not be real-time here");
-  OK(e);
-  OK(pthread_attr_destroy(&a));
-  return t;
-}
 
 // Two of them pass the ball; whose it is changes by condition variable.
 static void* plays(void* a) {

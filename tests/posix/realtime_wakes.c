@@ -1,25 +1,20 @@
 // posix/realtime_wakes.c -- a real-time thread that wakes has the CPU at once from one of a lower priority that never waits, and an ordinary thread's later.
 // timeout: 60
-#include "expect.h"
-#include <sched.h>
+#include "realtime.h"
 
 // With one CPU and both real-time nobody ordinary runs but in the share of a second that the kernel keeps for it: 20
 // rounds would take as many seconds if whoever hands over the CPU were ordinary.
 enum { ROUNDS = 20 };
 static int stop, ready;
 
-static void fifo(int priority) {
-  struct sched_param p = {.sched_priority = priority};
-  OK(pthread_setschedparam(pthread_self(), SCHED_FIFO, &p));
-}
 static void* spins(void* a) {
-  fifo(10);
+  set_policy(pthread_self(), SCHED_FIFO, 10);
   STORE(ready, 1);
   while (!LOAD(stop)) {}
   return a;
 }
 static void* wakes(void* a) {
-  fifo(20);
+  set_policy(pthread_self(), SCHED_FIFO, 20);
   while (!LOAD(ready)) usleep(1000);
   usleep(10000);
   STORE(stop, 1);
@@ -34,12 +29,7 @@ int main(void) {
   int status;
   SYS(waitpid(pid, &status, 0));
   if (status != 0) skip("may not be real-time here");
-  cpu_set_t all, one;
-  OK(sched_getaffinity(0, sizeof all, &all));
-  CPU_ZERO(&one);
-  for (int i = CPU_SETSIZE - 1; CPU_COUNT(&one) == 0; i--)
-    if (CPU_ISSET(i, &all)) CPU_SET(i, &one);
-  OK(sched_setaffinity(0, sizeof one, &one));
+  keep_one_cpu();
   for (int i = 0; i < ROUNDS; i++) {
     STORE(stop, 0);
     STORE(ready, 0);
