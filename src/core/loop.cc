@@ -27,6 +27,7 @@ void reset_spinning(M* m) {
   M* m = mm();
   P* p = m->p;
   if (m->kmask != kernel_mask(g->sigmask)) switch_mask(m, kernel_mask(g->sigmask));  // before curg: see resting_open
+  if (GMPT_UNLIKELY(p->is_private) && signals_waiting()) wake_for_signals();  // this M will not dispatch what came to it
   m->curg = g;
   g->m = m;
   g->state.store_release(GState::kRunning);

@@ -164,6 +164,7 @@ void own_m_ends() {
   }
   os::set_mask(~os::sig_bit(os::kSigSetxid));
   m->kmask = ~os::sig_bit(os::kSigSetxid);
+  if (signals_waiting()) wake_for_signals();
   m->park.clear();  // a kick that came before
   while (m->is_m0) m->park.sleep_for(kNever);
   os::set_mask(m->kmask = ~u64{0});

@@ -211,6 +211,20 @@ void install(int sig, const SigAction& a) {
   os::sigaction(sig, &k, nullptr);
 }
 
+// Every thread blocks something now that Ms at rest still take: it would act on the process, or never reach
+// the thread that is about to wait for it.
+void kick_resting() {
+  for (M* m = sched.all_ms.load_acquire(); m; m = m->all_next)
+    if (!as_atomic(&m->curg).load_relaxed() && m != mm()) os::tgkill(sched.pid, m->tid, preempt_sig);
+}
+
+// Does an M at rest still take one of these?
+bool resting_open(u64 bits) {
+  for (M* m = sched.all_ms.load_acquire(); m; m = m->all_next)
+    if (!as_atomic(&m->curg).load_relaxed() && (bits & ~as_atomic(&m->kmask).load_relaxed())) return true;
+  return false;
+}
+
 // Called by gmpt_sig_landing.
 void sig_return_fix(void* frame) {
   auto* f = static_cast<os::SigFrame*>(frame);
@@ -218,9 +232,10 @@ void sig_return_fix(void* frame) {
   os::sigprocmask(0, &all, nullptr);  // from here to rt_sigreturn this G stays on this M
   M* m = mm();
   G* g = m->curg;
-  u64 back = f->uc.sigmask & ~(os::sig_bit(os::kSigKill) | os::sig_bit(os::kSigStop));
+  u64 back = f->uc.sigmask & ~(os::sig_bit(os::kSigKill) | os::sig_bit(os::kSigStop)), closed = back & ~g->sigmask;
   mask_counted(g->sigmask, back);
   g->sigmask = back;
+  mask_raised(closed);  // a handler had opened these
   make_room(m);
   m->kmask = kernel_mask(g->sigmask);
   f->uc.sigmask = m->kmask;
@@ -273,6 +288,8 @@ void counted_at_end(u64 mask) {
   mask_counted(mask, 0);
   sched.n_gs.fetch_sub_acq_rel(1);
   if (GMPT_UNLIKELY(mask)) settled.fetch_add_acq_rel(1);
+  // What it alone had open. Who joins it waits for the answer; others cannot know that it has ended.
+  if (u64 fresh = kernel_mask(blocked_by_all()) & ~mask; GMPT_UNLIKELY(fresh) && resting_open(fresh)) kick_resting();
 }
 
 u64 blocked_by_all() {
@@ -383,30 +400,27 @@ i64 set_action(int sig, const SigAction* sa, SigAction* old) {
   return 0;
 }
 
-// Every thread blocks something now that Ms at rest still take: it would act on the process, or never reach
-// the thread that is about to wait for it.
-void kick_resting() {
-  for (M* m = sched.all_ms.load_acquire(); m; m = m->all_next)
-    if (!m->curg && m != mm()) os::tgkill(sched.pid, m->tid, preempt_sig);
-}
-
-// Does an M at rest still take one of these?
-bool resting_open(u64 bits) {
-  for (M* m = sched.all_ms.load_acquire(); m; m = m->all_next)
-    if (!as_atomic(&m->curg).load_relaxed() && (bits & ~as_atomic(&m->kmask).load_relaxed())) return true;
-  return false;
-}
-
 // What this thread sends next must find them blocking. They answer in some 20 us, unless they are off their CPUs; beside
 // real-time threads that may be for good.
+// Another thread may open it again meanwhile. A kick may come between an M's last look and its sleep.
 void wait_for_resting(u64 bits) {
-  u64 begun_at = os::now_ns(), limit = sched.real_time.load_relaxed() ? 20 * kMs : 500 * kMs;
-  while (resting_open(bits)) {
+  u64 begun_at = os::now_ns(), limit = sched.real_time.load_relaxed() ? 20 * kMs : 500 * kMs, kick_at = kMs;
+  while ((bits &= kernel_mask(blocked_by_all())) && resting_open(bits)) {
     u64 waited = os::now_ns() - begun_at;
     if (waited >= limit) return;
+    if (waited >= kick_at) kick_resting(), kick_at = waited + kMs;
     os::Ts t = os::to_ts(50 * kUs);
     if (waited < kMs) os::sched_yield();
     else os::sys(__NR_nanosleep, &t, 0);
+  }
+}
+
+void mask_raised(u64 bits) {
+  if (GMPT_LIKELY(!bits)) return;
+  fence();  // [rest]
+  if (u64 fresh = kernel_mask(blocked_by_all()) & bits; fresh && resting_open(fresh)) {
+    kick_resting();
+    wait_for_resting(fresh);
   }
 }
 

@@ -54,6 +54,7 @@ void mask_counted(u64 from, u64 to);  // a G's mask changes; 0 at birth and deat
 void counted_at_birth(u64 mask);      // a G begins to count among all
 void counted_at_end(u64 mask);
 u64 blocked_by_all();
+void mask_raised(u64 bits);           // outside the runtime: the caller blocks these again, or who had them open has ended
 void signals_opened();                // some thread takes what it did not, or is new
 void open_mask(M* m, u64 also_blocked = 0);  // on g0, before m sleeps
 void switch_mask(M* m, u64 want, bool rests = false);  // rests: as open_mask

@@ -51,6 +51,23 @@ int kernel_set(i32 tid, int policy, int priority) {
 // more: its M is its own until then.
 GMPT_GLOBAL_LOCK(bind_lock);
 
+// A handler of the program that comes in the middle of a change may lead to an errand, and that to policy_begin(): it
+// waits until the change is made. By the thread itself.
+class Change {
+ public:
+  explicit Change(Thread* t) : t_(t), outer_(!t->changing) { t->changing = true; }
+  ~Change() {
+    if (!outer_) return;
+    t_->changing = false;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (GMPT_UNLIKELY(t_->again)) policy_begin(t_);
+  }
+
+ private:
+  Thread* t_;
+  bool outer_;
+};
+
 // What the kernel has for a thread that is bound, which may be more than its own: a mutex's ceiling. tid 0: the caller.
 int kernel_priority(i32 tid) {
   sched_param p{};
@@ -178,12 +195,14 @@ int policy_set_of(G* g, int policy, int priority) {
     if (direct) e = bound_set(m->tid, policy, under_ceiling(t, m->tid, plain, priority));
     if (direct && !e) record(t, plain, priority);  // it may look at both right now
   }
-  if (!direct) {
-    e = probe(plain, priority);
-    if (!e) record(t, plain, priority), t->stale = true;
-  }
+  if (!direct) e = probe(plain, priority);
   if (e) return e;
   Rt rt(self());
+  if (!direct) {
+    os::Guard l(bind_lock);
+    record(t, plain, priority);
+    t->stale = true;
+  }
   core::post_errand(g);
   return 0;
 }
@@ -195,6 +214,7 @@ int policy_set(G* g, int policy, int priority) {
   if (!valid(plain, priority)) return EINVAL;
   if (g != self()) return policy_set_of(g, policy, priority);
   Thread* t = thread_of(g);
+  Change change(t);
   bool base = is_base(plain, priority);
   if (!t->ending && !base)
     if (int e = bind(t, policy, priority)) return e;
@@ -206,6 +226,7 @@ int policy_set(G* g, int policy, int priority) {
 }
 
 void policy_taken(Thread* t, int policy, int priority) {
+  Change change(t);
   record(t, policy, priority);
   if (!t->bound && real_time(policy)) {
     core::pin(self());
@@ -264,8 +285,14 @@ bool policy_wants_m(Thread* t, core::OwnM* own) {
 }
 
 void policy_begin(Thread* t) {
-  if (GMPT_LIKELY(!t->bound && is_base(t->policy, t->priority)) || t->ending) return;
-  if (is_base(t->policy, t->priority)) return unbind(t);
+  if (GMPT_UNLIKELY(t->changing)) return void(t->again = true);
+  t->again = false;
+  if (t->ending) return;
+  bool base = is_base(t->policy, t->priority);
+  if (base) t->stale = false;
+  if (GMPT_LIKELY(base && !t->bound)) return;
+  Change change(t);
+  if (base) return unbind(t);
   if (!t->bound || t->stale) {
     int e = bind(t, t->policy, t->priority);
     t->stale = false;
@@ -276,6 +303,7 @@ void policy_begin(Thread* t) {
 
 void policy_end(Thread* t) {
   core::M* m = self()->locked_m;
+  Change change(t);
   t->ending = true;
   if (GMPT_LIKELY(!t->bound)) return;
   if (m && (m->ends || m->changed)) say_bound(t, false);  // it ends as it is

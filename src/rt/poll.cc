@@ -104,6 +104,7 @@ bool Signals::over(i64 r) {
     end(r);
   }
   if (set_) core::change_mask(g_, 2 /* SIG_SETMASK */, &old_);
+  else if (masked_) core::mask_raised(old_ & ~mask_);
   set_ = false;
   if (r <= 0) cancellation_point();  // events that were taken are returned
   return r != -os::kEINTR || handler_ran();

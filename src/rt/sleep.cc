@@ -43,16 +43,22 @@ int sleep_on_cpu(G* g, bool absolute, const timespec* t, timespec* rem) {
 // CPU-time clocks, alarm clocks, bad ones: the kernel's own business, errors included. Only the program's handlers end
 // it, not what the runtime sends to its kernel threads.
 int sleep_in_kernel(clockid_t clock, int flags, const timespec* t, timespec* rem) {
-  timespec left, *rest = flags & TIMER_ABSTIME || rem ? rem : &left;
+  timespec left;
   for (;;) {
     u32 before = self()->handled.load_relaxed();
     core::sys_begin();
-    int e = os::real().clock_nanosleep(clock, flags, t, rest);
+    int e = os::real().clock_nanosleep(clock, flags, t, &left);
     core::sys_end();
-    if (e != EINTR || self()->handled.load_relaxed() != before) return e;
-    if (flags & TIMER_ABSTIME) continue;
-    left = *rest;
-    t = &left;
+    bool relative = !(flags & TIMER_ABSTIME);
+    if (e == EINTR && self()->handled.load_relaxed() == before) {
+      if (relative) t = &left;
+      continue;
+    }
+    if (e == EINTR && relative && rem) {
+      if (!writable(rem, sizeof *rem)) return EFAULT;
+      *rem = left;
+    }
+    return e;
   }
 }
 

@@ -275,6 +275,7 @@ int thread_join(pthread_t th, void** result, u64 deadline) {
     none = nullptr;
     if (!t->joiner.cas_acq_rel(none, mark)) return EINVAL;
   }
+  if (me) core::mask_raised(me->sigmask);  // what only the other one had open
   if (result) *result = t->result;
   u32 done = Thread::kDone;
   if (t->life.cas_acq_rel(done, Thread::kGone) && g->pool) {

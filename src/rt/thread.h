@@ -35,6 +35,7 @@ struct Thread {
   bool bound;                    // bind_lock in policy.cc: its M has them in the kernel
   bool stale;                    // any: another thread changed the record alone; its M is to follow
   bool ending;                   // own: nothing binds it any more
+  bool changing, again;          // own: in the middle of a change; another is to follow (policy.cc)
   u32 kernel_holds;              // own: mutexes held that keep it on its M (kerneltid.h)
   u32 robust_holds;              // own: why its robust list is its M's (kerneltid.cc)
   u64 m_robust_list;             // own: what the M's was before
